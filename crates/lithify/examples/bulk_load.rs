@@ -24,7 +24,7 @@ fn put(db: &Db, rows: &ColumnFamily, number_of: fn(u64) -> u64) -> Result<()> {
         let mut batch = db.batch();
         for number in (first..first + BATCH).map(number_of) {
             let (key, value) = row(number);
-            batch.put(rows, &key, value.as_bytes());
+            batch.put(rows, key, value.as_bytes());
         }
         batch.commit()?;
     }
@@ -35,7 +35,7 @@ fn ingest(rows: &ColumnFamily) -> Result<()> {
     let mut ingest = rows.ingest()?;
     for number in 0..ROWS {
         let (key, value) = row(number);
-        ingest.put(&key, value.as_bytes())?;
+        ingest.put(key, value.as_bytes())?;
     }
     ingest.commit().map(|_| ())
 }
@@ -47,7 +47,7 @@ fn table_files(rows: &ColumnFamily, directory: &Path) -> Result<()> {
         let mut writer = TableWriter::create(path, &CfOptions::default())?;
         for number in half * ROWS / 2..(half + 1) * ROWS / 2 {
             let (key, value) = row(number);
-            writer.put(&key, value.as_bytes())?;
+            writer.put(key, value.as_bytes())?;
         }
         writer.finish()?;
     }
@@ -79,7 +79,7 @@ fn main() -> Result<()> {
             written as f64 / row_bytes as f64,
             loaded.as_secs_f64()
         );
-        assert_eq!(rows.get(&row(ROWS - 1).0)?.as_deref(), Some(row(ROWS - 1).1.as_bytes()));
+        assert_eq!(rows.get(row(ROWS - 1).0)?.as_deref(), Some(row(ROWS - 1).1.as_bytes()));
         db.close()?;
     }
     std::fs::remove_dir_all(&directory).expect("the directory is ours");

@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?;
     let mut count = 0_u64;
     for line in BufReader::new(std::fs::File::open(path)?).split(b'\n') {
-        family.put(&key(count), &line?)?;
+        family.put(key(count), &line?)?;
         count += 1;
         if count.is_multiple_of(200_000) {
             println!("{}", family.explain());
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{count} lines:\n{:#}", family.explain());
     for round in 0..10 {
         for number in 0..50_000 {
-            family.get(&key((round * 50_000 + number) * 7_919 % count))?;
+            family.get(key((round * 50_000 + number) * 7_919 % count))?;
         }
         println!("after {} lookups:\n{}", (round + 1) * 50_000, family.explain());
     }

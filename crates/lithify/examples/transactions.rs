@@ -21,11 +21,11 @@ fn amount(value: Option<lithify::Slice>) -> i64 {
 fn transfer(db: &Db, accounts: &ColumnFamily, from: u64, to: u64, sum: i64) -> Result<bool> {
     let mut transaction = db.transaction();
     // Locks the row until the transaction ends, so that nobody changes it in between.
-    let available = amount(transaction.get_for_update(accounts, &name(from))?);
+    let available = amount(transaction.get_for_update(accounts, name(from))?);
     transaction.set_savepoint();
-    transaction.put(accounts, &name(from), &(available - sum).to_le_bytes())?;
-    let other = amount(transaction.get_for_update(accounts, &name(to))?);
-    transaction.put(accounts, &name(to), &(other + sum).to_le_bytes())?;
+    transaction.put(accounts, name(from), (available - sum).to_le_bytes())?;
+    let other = amount(transaction.get_for_update(accounts, name(to))?);
+    transaction.put(accounts, name(to), (other + sum).to_le_bytes())?;
     if available < sum {
         transaction.rollback_to_savepoint()?; // both writes are undone, the first lock is kept
         return Ok(false);
@@ -52,7 +52,7 @@ fn main() -> Result<()> {
     let db = Db::open(&directory, Options::default())?;
     let accounts = db.column_family("accounts", CfOptions::default())?;
     for account in 0..ACCOUNTS {
-        accounts.put(&name(account), &1_000i64.to_le_bytes())?;
+        accounts.put(name(account), 1_000i64.to_le_bytes())?;
     }
     let retries: u64 = std::thread::scope(|scope| {
         let work = |thread: u64| {
@@ -67,7 +67,7 @@ fn main() -> Result<()> {
     })?;
     let mut sum = 0;
     for account in 0..ACCOUNTS {
-        sum += amount(accounts.get(&name(account))?);
+        sum += amount(accounts.get(name(account))?);
     }
     println!("{} transfers, {retries} retries, {sum} in all accounts", THREADS * TRANSFERS);
     assert_eq!(sum, 1_000 * ACCOUNTS as i64);

@@ -142,7 +142,7 @@ fn commit() -> Result<usize> {
     let rows = Rows::shuffled(ROWS, 3);
     let db = open_in(Path::new(PLACE), World::memory(1))?;
     let family = family(&db, Compression::NONE)?;
-    instructions_counted_here(|| rows.iter().try_for_each(|(key, value)| family.put(&key, value)))?;
+    instructions_counted_here(|| rows.iter().try_for_each(|(key, value)| family.put(key, value)))?;
     Ok(rows.len())
 }
 

@@ -145,13 +145,13 @@ fn write_ns(directory: &Path, groups: &[Vec<IoSlice<'_>>]) -> Result<f64> {
 type Commit = fn(&Db, &ColumnFamily, &Rows) -> Result<()>;
 
 pub fn single_puts(_: &Db, family: &ColumnFamily, rows: &Rows) -> Result<()> {
-    rows.iter().try_for_each(|(key, value)| family.put(&key, value))
+    rows.iter().try_for_each(|(key, value)| family.put(key, value))
 }
 
 pub fn batches(db: &Db, family: &ColumnFamily, rows: &Rows) -> Result<()> {
     let mut batch = db.batch();
     for (key, value) in rows.iter() {
-        batch.put(family, &key, value);
+        batch.put(family, key, value);
         if batch.len() == GROUP {
             std::mem::replace(&mut batch, db.batch()).commit()?;
         }
@@ -162,7 +162,7 @@ pub fn batches(db: &Db, family: &ColumnFamily, rows: &Rows) -> Result<()> {
 fn transactions(db: &Db, family: &ColumnFamily, rows: &Rows) -> Result<()> {
     let mut transaction = db.transaction();
     for (index, (key, value)) in rows.iter().enumerate() {
-        transaction.put(family, &key, value)?;
+        transaction.put(family, key, value)?;
         if (index + 1) % TRANSACTION_ROWS == 0 {
             std::mem::replace(&mut transaction, db.transaction()).commit()?;
         }

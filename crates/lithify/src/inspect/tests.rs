@@ -36,7 +36,7 @@ fn small_database() -> World {
     let gems = db.column_family("gems", CfOptions::default()).unwrap();
     for number in 0..12_u8 {
         let key = format!("rock/{number:02}");
-        rocks.put(key.as_bytes(), &[b'a' + number; 100]).unwrap();
+        rocks.put(key.as_bytes(), [b'a' + number; 100]).unwrap();
     }
     rocks.compact_range(None, None).unwrap();
     rocks.delete(b"rock/03").unwrap();
@@ -44,7 +44,7 @@ fn small_database() -> World {
     rocks.delete_range(b"rock/06", b"rock/08").unwrap();
     rocks.flush().unwrap();
     let mut batch = db.batch();
-    batch.put(&rocks, b"rock/\x00\"", b"igneous").put(&gems, b"opal", &[b'o'; 70]);
+    batch.put(&rocks, b"rock/\x00\"", b"igneous").put(&gems, b"opal", [b'o'; 70]);
     batch.delete(&rocks, b"rock/00").single_delete(&gems, b"jade");
     batch.delete_range(&gems, b"a", b"b");
     batch.commit().unwrap();
@@ -273,7 +273,7 @@ fn an_index_of_two_levels_is_dumped_partition_by_partition() {
     };
     let rocks = db.column_family("rocks", small_blocks).unwrap();
     for number in 0..20_000 {
-        rocks.put(format!("rock/{number:06}").as_bytes(), &[7; 100]).unwrap();
+        rocks.put(format!("rock/{number:06}").as_bytes(), [7; 100]).unwrap();
     }
     rocks.compact_range(None, None).unwrap();
     drop(rocks);

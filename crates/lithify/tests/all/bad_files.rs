@@ -45,26 +45,26 @@ fn sample(end: End) -> Sample {
     let mut random = Random(3);
     let key = |number: u64| format!("rock{number:04}").into_bytes();
     for number in 0..40 {
-        family.put(&key(number), &random.bytes(60)).unwrap();
+        family.put(key(number), random.bytes(60)).unwrap();
     }
     family.compact_range(None, None).unwrap();
     for number in 20..45 {
-        family.put(&key(number), &random.bytes(40)).unwrap();
+        family.put(key(number), random.bytes(40)).unwrap();
     }
-    family.delete_range(&key(5), &key(9)).unwrap();
-    family.delete(&key(12)).unwrap();
+    family.delete_range(key(5), key(9)).unwrap();
+    family.delete(key(12)).unwrap();
     db.flush().unwrap();
     // What the compaction replaced is removed, so that every file counts.
     db.wait_for_compaction().unwrap();
     let mut histories = vec![rows(&family)];
     for number in 40..50 {
-        family.put(&key(number), &random.bytes(40)).unwrap();
+        family.put(key(number), random.bytes(40)).unwrap();
         histories.push(rows(&family));
     }
     db.sync().unwrap();
     let synced = histories.len() - 1;
     for number in 50..55 {
-        family.put(&key(number), &random.bytes(40)).unwrap();
+        family.put(key(number), random.bytes(40)).unwrap();
         histories.push(rows(&family));
     }
     match end {

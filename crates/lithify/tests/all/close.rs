@@ -18,7 +18,7 @@ fn no_table_is_left_that_nothing_needs() {
     let mut random = Random(1);
     for number in 0..4_000u64 {
         let key = random.below(1_000).to_be_bytes();
-        family.put(&key, &random.bytes(100 + number as usize % 100)).unwrap();
+        family.put(key, random.bytes(100 + number as usize % 100)).unwrap();
     }
     assert!(parts.names_ending(".sst").len() > 2);
     db.close().unwrap();
@@ -68,10 +68,10 @@ fn write_until_closed(family: &ColumnFamily, life: u64, writer: u64) -> Vec<(Str
         let ingests = number % 8 == 7;
         let written = match ingests {
             true => family.ingest().and_then(|mut ingest| {
-                ingest.put(&key, &[7; 500])?;
+                ingest.put(&key, [7; 500])?;
                 ingest.commit().map(drop)
             }),
-            false => family.put(&key, &[7; 100]),
+            false => family.put(&key, [7; 100]),
         };
         match written {
             Ok(()) => acknowledged.push((family.name().to_string(), key)),
@@ -120,7 +120,7 @@ fn ingest_until_closed(family: &ColumnFamily, life: u64, writer: u64) -> Vec<Vec
     for number in 0_u64.. {
         let key = [life, writer, number].map(u64::to_be_bytes).concat();
         let ingested = family.ingest().and_then(|mut ingest| {
-            ingest.put(&key, &[7; 100])?;
+            ingest.put(&key, [7; 100])?;
             ingest.commit()
         });
         match ingested {
@@ -140,9 +140,9 @@ fn handles_of_a_closed_database_touch_nothing() {
     let parts = Parts::new(3);
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
     let family = db.column_family("rows", CfOptions::default()).unwrap();
-    (0..2_000_u64).for_each(|row| family.put(&row.to_be_bytes(), &[7; 200]).unwrap());
+    (0..2_000_u64).for_each(|row| family.put(row.to_be_bytes(), [7; 200]).unwrap());
     let mut ingest = family.ingest().unwrap();
-    (0..2_000_u64).for_each(|row| ingest.put(&(1 << 40 | row).to_be_bytes(), &[7; 200]).unwrap());
+    (0..2_000_u64).for_each(|row| ingest.put((1 << 40 | row).to_be_bytes(), [7; 200]).unwrap());
     let mut transaction = db.transaction();
     transaction.put(&family, b"t", b"1").unwrap();
     let (snapshot, mut cursor) = (db.snapshot(), family.cursor(..).unwrap());

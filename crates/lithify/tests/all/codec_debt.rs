@@ -22,7 +22,7 @@ fn open(parts: &Parts) -> Db {
 fn load(family: &ColumnFamily, numbers: std::ops::Range<u32>) {
     let mut random = Random(u64::from(numbers.start));
     for number in numbers {
-        family.put(format!("key{number:05}").as_bytes(), &random.bytes(100)).unwrap();
+        family.put(format!("key{number:05}").as_bytes(), random.bytes(100)).unwrap();
     }
 }
 

@@ -36,9 +36,9 @@ fn circle(setting: &Setting, size: u8) -> Vec<Error> {
     let (barrier, errors) = (Barrier::new(size.into()), Mutex::new(Vec::new()));
     let attempt = |keys: [[u8; 2]; 2], between: &dyn Fn()| {
         let mut transaction = db.transaction();
-        transaction.put(family, &keys[0], b"v")?;
+        transaction.put(family, keys[0], b"v")?;
         between();
-        transaction.put(family, &keys[1], b"v")?;
+        transaction.put(family, keys[1], b"v")?;
         transaction.commit()
     };
     std::thread::scope(|scope| {
@@ -99,7 +99,7 @@ fn a_locked_row_can_be_written_without_a_wait() {
                     let mut transaction = db.transaction();
                     transaction.get_for_update(family, b"k").unwrap();
                     transaction.get_for_update(family, b"k").unwrap();
-                    transaction.put(family, b"k", &[member]).unwrap();
+                    transaction.put(family, b"k", [member]).unwrap();
                     transaction.commit().unwrap();
                 });
             }
@@ -116,7 +116,7 @@ fn a_plain_batch_is_part_of_the_circle() {
         let mut transaction = db.transaction();
         // The batch locks its rows in the order of their hashes, which has this one in the middle.
         let keys: Vec<[u8; 2]> = (0..16).map(|number| [b'b', number]).collect();
-        transaction.put(family, &keys[5], b"transaction").unwrap();
+        transaction.put(family, keys[5], b"transaction").unwrap();
         std::thread::scope(|scope| {
             let plain = scope.spawn(|| {
                 let mut batch = db.batch();
@@ -169,9 +169,9 @@ fn without_detection_a_circle_ends_by_the_timeout() {
                 let (barrier, kinds) = (&barrier, &kinds);
                 scope.spawn(move || {
                     let mut transaction = db.transaction();
-                    transaction.put(family, &[member], b"v").unwrap();
+                    transaction.put(family, [member], b"v").unwrap();
                     barrier.wait();
-                    if let Err(error) = transaction.put(family, &[1 - member], b"v") {
+                    if let Err(error) = transaction.put(family, [1 - member], b"v") {
                         kinds.lock().unwrap().push(error.kind());
                     }
                 });
@@ -190,10 +190,10 @@ fn a_long_key_is_named_in_part() {
         let Setting { db, family, .. } = &setting(1);
         let key = [b'k'; 1000];
         let mut first = db.transaction();
-        first.put(family, &key, b"v").unwrap();
+        first.put(family, key, b"v").unwrap();
         let mut second = db.transaction();
         second.set_lock_timeout_ms(0);
-        let error = second.put(family, &key, b"v").unwrap_err();
+        let error = second.put(family, key, b"v").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LockTimeout);
         let text = error.to_string();
         assert!(text.contains(&format!("row \"{}\" and 936 bytes more", "k".repeat(64))), "{text}");

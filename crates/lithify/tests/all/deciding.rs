@@ -32,7 +32,7 @@ fn load(family: &ColumnFamily, count: u32, seed: u64, value: impl Fn(&mut Random
     let mut random = Random(seed);
     for _ in 0..count {
         let number = random.next() % u64::from(count);
-        family.put(format!("key{number:08}").as_bytes(), &value(&mut random)).unwrap();
+        family.put(format!("key{number:08}").as_bytes(), value(&mut random)).unwrap();
     }
 }
 

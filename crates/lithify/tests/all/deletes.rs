@@ -30,7 +30,7 @@ fn a_single_delete_removes_its_put_at_the_first_merge() {
     let parts = Parts::new(1);
     let (db, family) = open(&parts);
     for round in 0..5u8 {
-        family.put(b"k", &[round; 50]).unwrap();
+        family.put(b"k", [round; 50]).unwrap();
         if round % 2 == 0 {
             family.flush().unwrap();
         }
@@ -53,17 +53,17 @@ fn a_single_delete_of_two_puts_is_counted_as_misuse() {
     let parts = Parts::new(2);
     let (db, family) = open(&parts);
     for number in 0..10 {
-        family.put(&key(number), b"first").unwrap();
-        family.put(&key(number), b"second").unwrap();
-        family.single_delete(&key(number)).unwrap();
+        family.put(key(number), b"first").unwrap();
+        family.put(key(number), b"second").unwrap();
+        family.single_delete(key(number)).unwrap();
     }
-    family.put(&key(50), b"once").unwrap();
-    family.single_delete(&key(50)).unwrap();
-    family.single_delete(&key(51)).unwrap();
+    family.put(key(50), b"once").unwrap();
+    family.single_delete(key(50)).unwrap();
+    family.single_delete(key(51)).unwrap();
     family.flush().unwrap();
     family.compact_range(None, None).unwrap();
     assert_eq!(db.stats().figures.counter(Counter::SingleDeleteMisuses), 10);
-    assert_eq!(family.get(&key(50)).unwrap(), None);
+    assert_eq!(family.get(key(50)).unwrap(), None);
 }
 
 #[test]
@@ -95,23 +95,23 @@ fn a_row_put_after_a_range_delete_outlives_the_compaction_that_keeps_the_delete(
     let (db, family) = open(&parts);
     let random = &mut Random(91);
     for number in 500..1500 {
-        family.put(&key(number), &random.bytes(400)).unwrap();
+        family.put(key(number), random.bytes(400)).unwrap();
     }
     family.compact_range(None, None).unwrap();
     let levels: Vec<u64> = db.stats().levels.iter().map(|level| level.files).collect();
     assert!(levels[6] > 0 && db.stats().base_level < 6, "{levels:?}");
     // Something for the range delete to be merged with in the level above.
     for _ in 0..12 {
-        family.put(&key(0), b"old").unwrap();
-        family.put(&key(599), b"old").unwrap();
+        family.put(key(0), b"old").unwrap();
+        family.put(key(599), b"old").unwrap();
         family.flush().unwrap();
     }
     db.wait_for_compaction().unwrap();
     assert_eq!(db.stats().levels[5].files, 1);
-    family.delete_range(&key(0), &key(600)).unwrap();
-    family.put(&key(7), b"new").unwrap();
+    family.delete_range(key(0), key(600)).unwrap();
+    family.put(key(7), b"new").unwrap();
     family.compact_range(None, None).unwrap();
-    assert_eq!(family.get(&key(7)).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(family.get(key(7)).unwrap().as_deref(), Some(&b"new"[..]));
     assert_eq!(rows(&family).len(), 1 + 900);
 }
 
@@ -184,7 +184,7 @@ fn range_deletes_end_exactly_at_table_bounds() {
     let (db, family) = open(&parts);
     let mut random = Random(4);
     for number in 0..1500 {
-        family.put(&key(number), &random.bytes(300)).unwrap();
+        family.put(key(number), random.bytes(300)).unwrap();
     }
     family.compact_range(None, None).unwrap();
     db.wait_for_compaction().unwrap();
@@ -193,12 +193,12 @@ fn range_deletes_end_exactly_at_table_bounds() {
     let before = rows(&family);
     let snapshot = db.snapshot();
     for number in (0..1500).step_by(50) {
-        family.delete_range(&key(number), &key(number + 10)).unwrap();
+        family.delete_range(key(number), key(number + 10)).unwrap();
     }
     let is_left = |number: u32| number % 50 >= 10;
     for stage in 0..4 {
         for number in 0..1500 {
-            let found = family.contains(&key(number)).unwrap();
+            let found = family.contains(key(number)).unwrap();
             assert_eq!(found, is_left(number), "stage {stage}: row {number}");
         }
         assert_eq!(rows(&family).len(), (0..1500).filter(|number| is_left(*number)).count());
@@ -240,7 +240,7 @@ fn releasing_a_snapshot_gives_its_space_back() {
     let mut random = Random(6);
     let mut write_all = || {
         for number in 0..1000 {
-            family.put(&key(number), &random.bytes(300)).unwrap();
+            family.put(key(number), random.bytes(300)).unwrap();
         }
     };
     write_all();
@@ -275,12 +275,12 @@ fn a_range_full_of_deletes_becomes_cheap_to_scan_without_more_writes() {
     let parts = Parts::new(11);
     let (db, family) = open(&parts);
     for number in 0..3000 {
-        family.put(&key(number), &[7; 100]).unwrap();
+        family.put(key(number), [7; 100]).unwrap();
     }
     family.compact_range(None, None).unwrap();
     let snapshot = db.snapshot();
     for number in 500..2500 {
-        family.delete(&key(number)).unwrap();
+        family.delete(key(number)).unwrap();
     }
     family.flush().unwrap();
     db.wait_for_compaction().unwrap();
@@ -303,7 +303,7 @@ fn what_snapshots_hold_back_is_shown_and_reclaimed_once() {
     let parts = Parts::new(12);
     let (db, family) = open(&parts);
     let load = |value: u8| {
-        (0..2000).for_each(|number| family.put(&key(number), &[value; 60]).unwrap());
+        (0..2000).for_each(|number| family.put(key(number), [value; 60]).unwrap());
     };
     load(1);
     let snapshot = db.snapshot();

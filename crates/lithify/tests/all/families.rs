@@ -123,7 +123,7 @@ fn slices_and_cursors_outlive_drop_and_close() {
     let family = db.column_family("a", CfOptions::default()).unwrap();
     let mut random = Random(5);
     for number in 0..500 {
-        family.put(format!("key{number:03}").as_bytes(), &random.bytes(100)).unwrap();
+        family.put(format!("key{number:03}").as_bytes(), random.bytes(100)).unwrap();
     }
     family.compact_range(None, None).unwrap();
     family.put(b"key000", b"newest").unwrap();
@@ -156,7 +156,7 @@ fn files_of_a_dropped_family_go_with_the_last_cursor() {
     let db = open(&parts);
     let family = db.column_family("a", CfOptions::default()).unwrap();
     for number in 0..100u32 {
-        family.put(&number.to_be_bytes(), &[7; 100]).unwrap();
+        family.put(number.to_be_bytes(), [7; 100]).unwrap();
     }
     family.flush().unwrap();
     family.put(b"more", b"to flush").unwrap();
@@ -182,7 +182,7 @@ fn files_of_a_family_dropped_during_its_flush_go_too() {
     let mut random = Random(7);
     // Enough to start flushes, which nobody has driven yet.
     for number in 0..200u32 {
-        family.put(&number.to_be_bytes(), &random.bytes(1000)).unwrap();
+        family.put(number.to_be_bytes(), random.bytes(1000)).unwrap();
     }
     db.drop_column_family("a").unwrap();
     db.wait_for_compaction().unwrap();
@@ -235,7 +235,7 @@ fn an_idle_family_does_not_pin_the_log_for_ever() {
         let mut random = Random(9);
         let segment_bytes = 64 << 10;
         for number in 0..3000u32 {
-            busy.put(&number.to_be_bytes(), &random.bytes(1000)).unwrap();
+            busy.put(number.to_be_bytes(), random.bytes(1000)).unwrap();
             if number % 20 == 0 {
                 db.wait_for_compaction().unwrap();
                 let live = db.stats().wal_live_bytes;
@@ -267,7 +267,7 @@ fn segments_go_only_when_every_family_has_flushed_past_them() {
     b.put(b"held", b"only in the log").unwrap();
     let mut random = Random(10);
     for number in 0..300u32 {
-        a.put(&number.to_be_bytes(), &random.bytes(1000)).unwrap();
+        a.put(number.to_be_bytes(), random.bytes(1000)).unwrap();
     }
     a.flush().unwrap();
     db.wait_for_compaction().unwrap();
@@ -295,11 +295,11 @@ fn recycled_segments_replay_nothing_old() {
     let mut random = Random(11);
     for round in 0..6u32 {
         for number in 0..150u32 {
-            family.put(&number.to_be_bytes(), &random.bytes(1000)).unwrap();
+            family.put(number.to_be_bytes(), random.bytes(1000)).unwrap();
         }
-        family.delete_range(&0u32.to_be_bytes(), &200u32.to_be_bytes()).unwrap();
+        family.delete_range(0u32.to_be_bytes(), 200u32.to_be_bytes()).unwrap();
         family.flush().unwrap();
-        family.put(b"round", &round.to_le_bytes()).unwrap();
+        family.put(b"round", round.to_le_bytes()).unwrap();
         let files = parts.files.crash_clone(u64::from(round), lithify::fs::CrashKeep::Everything);
         let crashed = open(&Parts { files, ..parts.clone() });
         let rows = rows(&crashed.existing_column_family("a").unwrap().unwrap());
@@ -353,8 +353,8 @@ fn without_a_log_a_crash_finds_all_families_at_one_flush() {
     let mut random = Random(13);
     for number in 0..2000u32 {
         let mut batch = db.batch();
-        batch.put(&a, b"last", &number.to_le_bytes()).put(&b, b"last", &number.to_le_bytes());
-        batch.put(&a, &number.to_be_bytes(), &random.bytes(200));
+        batch.put(&a, b"last", number.to_le_bytes()).put(&b, b"last", number.to_le_bytes());
+        batch.put(&a, number.to_be_bytes(), random.bytes(200));
         batch.commit().unwrap();
         if number % 97 == 0 {
             let files = parts.files.crash_clone(0, lithify::fs::CrashKeep::Nothing);
@@ -391,7 +391,7 @@ fn no_family_waits_while_others_are_always_compacted_first() {
     let mut runs_max = [0; 3];
     for round in 0..60_000_u32 {
         for family in &families {
-            family.put(&(random.next() as u32 % 200_000).to_be_bytes(), &[7; 40]).unwrap();
+            family.put((random.next() as u32 % 200_000).to_be_bytes(), [7; 40]).unwrap();
         }
         if round % 500 == 0 {
             let tree = inspect::read_levels(&parts.files, Path::new(PATH), &Default::default());

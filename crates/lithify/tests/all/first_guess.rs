@@ -29,7 +29,7 @@ fn keys_and_values_are_anything_that_is_bytes() {
     db.put("text", "text").unwrap();
     db.put(b"array", [1, 2, 3]).unwrap();
     db.put(String::from("string"), vec![4, 5]).unwrap();
-    db.put(&vec![6_u8], &b"slice"[..]).unwrap();
+    db.put(vec![6_u8], &b"slice"[..]).unwrap();
     db.put(Bytes::from_static(b"bytes"), Slice::from("slice")).unwrap();
     db.put(7_u64.to_be_bytes(), 8_u64.to_be_bytes()).unwrap();
     assert_eq!(db.get("text").unwrap().unwrap(), "text");

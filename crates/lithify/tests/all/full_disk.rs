@@ -55,7 +55,7 @@ fn key(row: u64) -> [u8; 8] {
 fn put(db: &Db, family: &ColumnFamily, rows: &mut u64) -> lithify::Result<()> {
     let mut batch = db.batch();
     for row in *rows..*rows + BATCH_ROWS {
-        batch.put(family, &key(row), &VALUE);
+        batch.put(family, key(row), VALUE);
     }
     batch.commit()?;
     *rows += BATCH_ROWS;
@@ -73,7 +73,7 @@ fn fill(db: &Db, family: &ColumnFamily, rows: &mut u64) -> ErrorKind {
 
 fn assert_all_there(family: &ColumnFamily, rows: u64) {
     for row in 0..rows {
-        let value = family.get(&key(row)).unwrap();
+        let value = family.get(key(row)).unwrap();
         assert_eq!(value.as_deref(), Some(&VALUE[..]), "row {row} of {rows}");
     }
 }

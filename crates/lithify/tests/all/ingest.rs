@@ -80,9 +80,9 @@ fn rows_go_to_the_bottom_at_once_and_are_read_everywhere() {
         assert_eq!(family.get_at(key, &before).unwrap(), None);
     }
     // Newer writes lie above; a compaction sees the right order too.
-    family.put(&key(5), b"new").unwrap();
-    family.delete(&key(6)).unwrap();
-    family.delete_range(&key(10), &key(20)).unwrap();
+    family.put(key(5), b"new").unwrap();
+    family.delete(key(6)).unwrap();
+    family.delete_range(key(10), key(20)).unwrap();
     let mut newer = all.clone();
     newer.insert(key(5), b"new".to_vec());
     newer.remove(&key(6));
@@ -105,7 +105,7 @@ fn rows_go_to_the_bottom_at_once_and_are_read_everywhere() {
 fn a_reopened_database_knows_the_sequence_of_ingested_rows() {
     let parts = Parts::new(2);
     let (db, family) = open(&parts);
-    family.put(&key(1), b"old").unwrap();
+    family.put(key(1), b"old").unwrap();
     let all = model(0..50, 2);
     let ingested = ingest(&family, &all).unwrap();
     assert_eq!(ingested.levels, [0], "the flushed memtable overlaps");
@@ -119,7 +119,7 @@ fn a_reopened_database_knows_the_sequence_of_ingested_rows() {
     let mut transaction = db.transaction();
     transaction.set_snapshot();
     ingest(&family, &model(0..50, 3)).unwrap();
-    let error = transaction.get_for_update(&family, &key(7)).unwrap_err();
+    let error = transaction.get_for_update(&family, key(7)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
 }
 
@@ -136,7 +136,7 @@ fn keys_that_do_not_ascend_are_refused_by_name() {
         let named = String::from_utf8_lossy(wrong).into_owned();
         assert!(text.contains("\"chalk\"") && text.contains(&named), "{text}");
     }
-    assert_eq!(ingest.put(&[0; 65_536], b"").unwrap_err().kind(), ErrorKind::LimitExceeded);
+    assert_eq!(ingest.put([0; 65_536], b"").unwrap_err().kind(), ErrorKind::LimitExceeded);
     ingest.delete(b"flint").unwrap();
     assert_eq!(ingest.rows(), 2);
     assert_eq!(ingest.commit().unwrap().rows, 2);
@@ -180,7 +180,7 @@ fn a_dropped_or_failed_ingest_leaves_nothing() {
                 assert!(parts.names_ending(".sst").is_empty(), "{kind:?}");
                 assert!(rows(&family).is_empty());
             } else {
-                family.delete_range(&key(0), &key(9999)).unwrap();
+                family.delete_range(key(0), key(9999)).unwrap();
                 family.compact_range(None, None).unwrap();
                 db.wait_for_compaction().unwrap();
             }
@@ -197,7 +197,7 @@ fn a_crash_leaves_all_rows_or_none_and_no_file() {
     for cut_at in 0..60 {
         let parts = Parts::new(5);
         let (db, family) = open(&parts);
-        family.put(&key(3), b"old").unwrap();
+        family.put(key(3), b"old").unwrap();
         db.sync().unwrap();
         let image = Arc::new(Mutex::new(None));
         let (taken, files, first) = (image.clone(), parts.files.clone(), parts.files.call_count());
@@ -238,12 +238,12 @@ fn table_files_are_linked_or_copied_and_shared_by_databases() {
     all.extend(high.clone());
     assert_eq!(rows(&family), all);
     let other = db.column_family("other", family_options()).unwrap();
-    other.put(&key(0), b"old").unwrap();
+    other.put(key(0), b"old").unwrap();
     let ingested = other.ingest_tables(&["/low"], TableTransfer::Copy).unwrap();
     assert_eq!(ingested.levels, [0]);
     assert_eq!(rows(&other), low);
     // The same file once more, over itself: the newer rows win, whatever they are.
-    family.put(&key(7), b"between").unwrap();
+    family.put(key(7), b"between").unwrap();
     let again = family.ingest_tables(&["/low"], TableTransfer::Link).unwrap();
     assert_eq!(again.levels, [0]);
     parts.files.remove(Path::new("/low")).unwrap();
@@ -380,7 +380,7 @@ fn a_closed_database_and_a_dropped_family_end_an_ingest() {
 #[test]
 fn tables_of_an_edit_of_unknown_fate_are_kept() {
     let write = |family: &ColumnFamily| {
-        family.put(&key(1), b"put").unwrap();
+        family.put(key(1), b"put").unwrap();
         family.flush()
     };
     let load = |family: &ColumnFamily| ingest(family, &model(0..100, 13)).map(drop);
@@ -391,8 +391,8 @@ fn tables_of_an_edit_of_unknown_fate_are_kept() {
         let parts = Parts::new(12);
         let (db, family) = open(&parts);
         for round in 0..2 {
-            family.put(&key(round), b"before").unwrap();
-            family.put(&key(9), b"before").unwrap();
+            family.put(key(round), b"before").unwrap();
+            family.put(key(9), b"before").unwrap();
             family.flush().unwrap();
         }
         parts.files.set_fault(Box::new(|call| {
@@ -423,7 +423,7 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
     let load = |number: u64| {
         let mut ingest = family.ingest().unwrap();
         for row in 0..ROWS {
-            ingest.put(&key(2 * row + 1), &generation(number)).unwrap();
+            ingest.put(key(2 * row + 1), generation(number)).unwrap();
         }
         ingest.commit().unwrap();
     };
@@ -433,7 +433,7 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
             scope.spawn(|| {
                 let mut random = Random(1);
                 while !is_over.load(Ordering::Relaxed) {
-                    family.put(&key(2 * random.below(ROWS)), &random.bytes(100)).unwrap();
+                    family.put(key(2 * random.below(ROWS)), random.bytes(100)).unwrap();
                 }
             });
             scope.spawn(|| {
@@ -456,7 +456,7 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
             });
             for number in 1..=20 {
                 load(number);
-                let found = family.get(&key(2 * (number % ROWS) + 1)).unwrap();
+                let found = family.get(key(2 * (number % ROWS) + 1)).unwrap();
                 assert_eq!(found.as_deref(), Some(&generation(number)[..]));
             }
             is_over.store(true, Ordering::Relaxed);
@@ -464,5 +464,5 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
     });
     db.wait_for_compaction().unwrap();
     family.compact_range(None, None).unwrap();
-    assert_eq!(family.get(&key(1)).unwrap().as_deref(), Some(&b"20"[..]));
+    assert_eq!(family.get(key(1)).unwrap().as_deref(), Some(&b"20"[..]));
 }

@@ -125,7 +125,7 @@ fn work(db: &Db, families: &[ColumnFamily], random: &mut Random) {
         let family = &families[random.below(families.len() as u64) as usize];
         let key = key(random);
         match random.below(100) {
-            0..=59 => family.put(&key, &random.bytes(300)).unwrap(),
+            0..=59 => family.put(&key, random.bytes(300)).unwrap(),
             60..=69 => family.delete(&key).unwrap(),
             70 => {
                 let mut end = key.clone();
@@ -164,7 +164,7 @@ fn work(db: &Db, families: &[ColumnFamily], random: &mut Random) {
 fn ingest(counted: &Counted, family: &ColumnFamily, random: &mut Random) {
     let keys: BTreeSet<_> = (0..200).map(|_| key(random)).collect();
     let mut rows = family.ingest().unwrap();
-    keys.iter().for_each(|key| rows.put(key, &random.bytes(300)).unwrap());
+    keys.iter().for_each(|key| rows.put(key, random.bytes(300)).unwrap());
     rows.commit().unwrap();
     let path = format!("/rows{}.sst", random.next());
     let world = World { files: Arc::new(counted.memory.clone()), ..counted.world.clone() };
@@ -248,7 +248,7 @@ fn ingested_bytes_are_those_of_keys_and_values() {
     let family = db.column_family("a", CfOptions::default()).unwrap();
     let mut batch = db.batch();
     for number in 0..100u32 {
-        batch.put(&family, &number.to_be_bytes(), &[7; 46]);
+        batch.put(&family, number.to_be_bytes(), [7; 46]);
     }
     batch.delete(&family, b"gone").delete_range(&family, b"from", b"to");
     batch.commit().unwrap();
@@ -266,7 +266,7 @@ fn copies_and_verification_have_causes_of_their_own() {
     let family = db.column_family("a", CfOptions::default()).unwrap();
     let random = &mut Random(1);
     for number in 0..400u32 {
-        family.put(&number.to_be_bytes(), &random.bytes(300)).unwrap();
+        family.put(number.to_be_bytes(), random.bytes(300)).unwrap();
         if number == 300 {
             family.flush().unwrap();
         }
@@ -332,7 +332,7 @@ fn booked_cpu_is_that_of_the_background_thread() {
     let family = db.column_family("a", CfOptions::default()).unwrap();
     let random = &mut Random(1);
     for _ in 0..2_000_000 {
-        family.put(&random.next().to_be_bytes(), &random.bytes(200)).unwrap();
+        family.put(random.next().to_be_bytes(), random.bytes(200)).unwrap();
     }
     db.wait_for_compaction().unwrap();
     let stats = db.stats();

@@ -49,7 +49,7 @@ fn keys_up_to_the_limit_work() {
             family.put(b"", b"the empty key").unwrap();
             family.put(&longest, b"the longest key").unwrap();
             family.put(&last, b"the one behind").unwrap();
-            family.put(&[0xff; 300], b"the last key").unwrap();
+            family.put([0xff; 300], b"the last key").unwrap();
             family.put(b"gone", b"x").unwrap();
             family.delete(b"gone").unwrap();
         },
@@ -146,17 +146,17 @@ fn a_batch_over_half_the_budget_is_refused() {
     let mut batch = db.batch();
     while batch.size_bytes() < half - 1100 {
         let key = (batch.len() as u32).to_be_bytes();
-        batch.put(&family, &key, &[1; 1000]);
+        batch.put(&family, key, [1; 1000]);
     }
     let room = half - batch.size_bytes();
     // kind, family, key length, key, value length in two bytes
-    batch.put(&family, b"fill", &vec![2; room - 9]);
+    batch.put(&family, b"fill", vec![2; room - 9]);
     assert_eq!(batch.size_bytes(), half);
     let count = batch.len();
     batch.commit().unwrap();
     assert_eq!(rows(&family).len(), count);
     let mut batch = db.batch();
-    batch.put(&family, b"big", &vec![3; half]);
+    batch.put(&family, b"big", vec![3; half]);
     let error = batch.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LimitExceeded);
     assert!(error.to_string().contains("memory_budget_bytes"), "{error}");
@@ -247,16 +247,16 @@ fn a_memtable_with_more_keys_than_an_index_holds_is_flushed() {
     let count = (256 << 20) / KEY_BYTES_MAX as u64 + 200;
     // What is below lets the flush write to level 0, where a table has no other end.
     for number in [0, count - 1] {
-        family.put(&key(number), b"older").unwrap();
+        family.put(key(number), b"older").unwrap();
     }
     family.flush().unwrap();
     for number in 0..count {
-        family.put(&key(number), &number.to_be_bytes()).unwrap();
+        family.put(key(number), number.to_be_bytes()).unwrap();
     }
     family.flush().unwrap();
     assert_eq!(parts.names_ending(".sst").len(), 1 + 3, "each has half of what an index may hold");
     for number in [0, 1, count / 2, count - 1] {
-        assert_eq!(family.get(&key(number)).unwrap().as_deref(), Some(&number.to_be_bytes()[..]));
+        assert_eq!(family.get(key(number)).unwrap().as_deref(), Some(&number.to_be_bytes()[..]));
     }
     db.close().unwrap();
     let db = Db::open_in(PATH, options, parts.world()).unwrap();
@@ -296,7 +296,7 @@ fn when_sequence_numbers_are_used_up_writes_are_refused_and_nothing_is_lost() {
         family.delete_range(b"b", b"c").unwrap();
         let mut batch = db.batch();
         for row in 0..4_u8 {
-            batch.put(&family, &[row], b"too many");
+            batch.put(&family, [row], b"too many");
         }
         assert_eq!(kind(batch.commit()), Some(ErrorKind::LimitExceeded));
         family.put(b"d", b"2").unwrap();

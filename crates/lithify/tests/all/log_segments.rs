@@ -49,7 +49,7 @@ fn a_full_segment_ends_when_the_background_has_synced_it_and_made_the_next() {
 fn a_segment_of_twice_its_size_ends_in_any_case() {
     let parts = Parts::new(2);
     let (db, family) = open(&parts);
-    family.put(b"key", &vec![7; 2 * SEGMENT_BYTES]).unwrap();
+    family.put(b"key", vec![7; 2 * SEGMENT_BYTES]).unwrap();
     let before = parts.files.calls(FileCallKind::SyncData);
     family.put(b"key", b"next").unwrap();
     assert_eq!(parts.names_ending(".wal").len(), 2);
@@ -175,7 +175,7 @@ fn the_log_stays_within_its_bound_with_many_families() {
     let bound = db.options().wal_bytes_max;
     let mut most_bytes = 0;
     for number in 0..400_u32 {
-        busy.put(&number.to_be_bytes(), &[7; 8 << 10]).unwrap();
+        busy.put(number.to_be_bytes(), [7; 8 << 10]).unwrap();
         most_bytes = most_bytes.max(db.stats().wal_live_bytes);
     }
     // With nobody to make the next segments they grow to twice their size.

@@ -43,9 +43,9 @@ fn key(number: u64) -> Vec<u8> {
 /// Writes and reads at random; looks at the budget after every few.
 fn load(db: &Db, family: &ColumnFamily, random: &mut Random, mut look: impl FnMut(&Db)) {
     for number in 0..150_000u64 {
-        family.put(&key(random.below(40_000)), &random.bytes(200)).unwrap();
+        family.put(key(random.below(40_000)), random.bytes(200)).unwrap();
         if number % 4 == 0 {
-            family.get(&key(random.below(40_000))).unwrap();
+            family.get(key(random.below(40_000))).unwrap();
         }
         if number % 64 == 0 {
             look(db);
@@ -97,13 +97,13 @@ fn pinned_bytes_show_and_go_back_to_nothing() {
     let family = db.column_family("rows", family_options()).unwrap();
     let mut random = Random(2);
     for number in 0..20_000 {
-        family.put(&key(number), &random.bytes(200)).unwrap();
+        family.put(key(number), random.bytes(200)).unwrap();
     }
     family.compact_range(None, None).unwrap();
     assert_eq!(used(&db.stats(), MemoryUse::Pinned), 0);
     // One slice per block or so, over more blocks than the cache can hold.
     let slices: Vec<_> =
-        (0..20_000).step_by(50).map(|n| family.get(&key(n)).unwrap().unwrap()).collect();
+        (0..20_000).step_by(50).map(|n| family.get(key(n)).unwrap().unwrap()).collect();
     let stats = db.stats();
     let pinned = used(&stats, MemoryUse::Pinned);
     assert!(pinned > 1 << 20, "{pinned} bytes: {:?}", stats.memory);
@@ -118,7 +118,7 @@ fn pinned_bytes_show_and_go_back_to_nothing() {
         assert!(cursor.next().unwrap());
     }
     for number in (0..20_000).step_by(10) {
-        family.get(&key(number)).unwrap();
+        family.get(key(number)).unwrap();
     }
     let pinned = used(&db.stats(), MemoryUse::Pinned);
     assert!(pinned <= 4 * (20 << 10), "{pinned} bytes for one cursor");
@@ -142,7 +142,7 @@ fn small_memtables_are_small() {
     let mut flushed_at = Vec::new();
     for number in 0..2000u64 {
         // Not in order: keys in order would skip level 0.
-        families[0].put(&key(number * 7919 % 2000), &random.bytes(100)).unwrap();
+        families[0].put(key(number * 7919 % 2000), random.bytes(100)).unwrap();
         written += 111;
         let used = used(&db.stats(), MemoryUse::Memtable);
         // The active one, one that waits for its flush, the empty ones.

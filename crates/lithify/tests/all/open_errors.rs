@@ -186,7 +186,7 @@ fn make(parts: &Parts) -> Model {
     let mut random = Random(7);
     for number in 0..400 {
         let key = format!("rock{:03}", number % 300);
-        family.put(key.as_bytes(), &random.bytes(200)).unwrap();
+        family.put(key.as_bytes(), random.bytes(200)).unwrap();
         if number == 350 {
             db.flush().unwrap();
         }
@@ -381,7 +381,7 @@ fn a_full_disk_behind_a_full_memory_stops_writers_with_an_error() {
         let mut written = 0;
         let error = loop {
             let key = format!("row{written:06}").into_bytes();
-            match family.put(&key, &random.bytes(1000)) {
+            match family.put(&key, random.bytes(1000)) {
                 Ok(()) => written += 1,
                 Err(error) => break error,
             }

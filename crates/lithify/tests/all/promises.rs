@@ -256,7 +256,7 @@ fn a_flush_that_a_full_disk_refuses_is_over_for_all_families_before_anybody_is_t
     let (files, environment, db) = fresh(Durability::None);
     environment.set_watch(Box::new(|waits| assert!(waits < 10_000, "it waits for ever")));
     let families = ["a", "b", "c"].map(|name| family(&db, name));
-    families.iter().for_each(|family| family.put(b"key", &[7; 3000]).unwrap());
+    families.iter().for_each(|family| family.put(b"key", [7; 3000]).unwrap());
     let full = AtomicU64::new(0);
     files.set_fault(Box::new(move |call| {
         let is_due = call.kind == FileCallKind::Write && call.path.extension().is_some();

@@ -16,10 +16,10 @@ fn open(options: Options) -> (Parts, Db, ColumnFamily) {
 /// over the dead rows at its head, so one is opened now and then.
 fn trim(family: &ColumnFamily, from: u64, to: u64, cursor_every: u64) {
     for row in from..to {
-        family.put(&row.to_be_bytes(), b"item").unwrap();
-        family.delete_range(b"", &row.to_be_bytes()).unwrap();
-        assert_eq!(family.get(&(row / 2).to_be_bytes()).unwrap(), None);
-        assert!(family.get(&row.to_be_bytes()).unwrap().is_some());
+        family.put(row.to_be_bytes(), b"item").unwrap();
+        family.delete_range(b"", row.to_be_bytes()).unwrap();
+        assert_eq!(family.get((row / 2).to_be_bytes()).unwrap(), None);
+        assert!(family.get(row.to_be_bytes()).unwrap().is_some());
         if row % cursor_every == 0 {
             let mut cursor = family.cursor(..).unwrap();
             assert!(cursor.next().unwrap());
@@ -66,8 +66,8 @@ fn snapshots_of_a_trimmed_queue_see_their_rows() {
     }
     let check = || {
         for (row, snapshot) in &snapshots {
-            assert!(family.get_at(&row.to_be_bytes(), snapshot).unwrap().is_some());
-            assert_eq!(family.get_at(&(row - 1).to_be_bytes(), snapshot).unwrap(), None);
+            assert!(family.get_at(row.to_be_bytes(), snapshot).unwrap().is_some());
+            assert_eq!(family.get_at((row - 1).to_be_bytes(), snapshot).unwrap(), None);
             let mut cursor = family.cursor_at(.., snapshot).unwrap();
             assert!(cursor.next().unwrap());
             assert_eq!(cursor.key(), row.to_be_bytes());
@@ -95,20 +95,20 @@ fn a_hundred_thousand_ranges_apart_are_flushed_and_compacted() {
         |number: u64| [b"some-longer-prefix-of-keys-".as_slice(), &number.to_be_bytes()].concat();
     let mut random = Random(3);
     for number in 0..1_000 {
-        family.put(&key(number * 300), b"kept or not").unwrap();
+        family.put(key(number * 300), b"kept or not").unwrap();
     }
     family.compact_range(None, None).unwrap();
     let count = 100_000;
     for number in 0..count {
-        family.delete_range(&key(3 * number), &key(3 * number + 1 + random.below(2))).unwrap();
+        family.delete_range(key(3 * number), key(3 * number + 1 + random.below(2))).unwrap();
         if number % 500 == 0 {
-            assert_eq!(family.get(&key(3 * number)).unwrap(), None);
+            assert_eq!(family.get(key(3 * number)).unwrap(), None);
         }
     }
-    family.put(&key(1), b"beside").unwrap();
+    family.put(key(1), b"beside").unwrap();
     family.flush().unwrap();
-    assert_eq!(family.get(&key(0)).unwrap(), None);
-    assert!(family.get(&key(1)).unwrap().is_some());
+    assert_eq!(family.get(key(0)).unwrap(), None);
+    assert!(family.get(key(1)).unwrap().is_some());
     family.compact_range(None, None).unwrap();
     assert_eq!(rows(&family).len(), 1);
     db.wait_for_compaction().unwrap();
@@ -129,7 +129,7 @@ fn readers_beside_range_deletes_see_the_newest() {
             scope.spawn(|| {
                 while let before @ ..ROWS = written.load(std::sync::atomic::Ordering::Acquire) {
                     if before > 1 {
-                        assert_eq!(family.get(&(before - 1).to_be_bytes()).unwrap(), None);
+                        assert_eq!(family.get((before - 1).to_be_bytes()).unwrap(), None);
                         let keys = [(before - 1).to_be_bytes(), (before / 2).to_be_bytes()];
                         assert_eq!(family.multi_get(&keys).unwrap(), [None, None]);
                     }
@@ -141,8 +141,8 @@ fn readers_beside_range_deletes_see_the_newest() {
         }
         for row in 1..=ROWS {
             let mut batch = db.batch();
-            batch.delete_range(&family, b"", &row.to_be_bytes());
-            batch.put(&family, &row.to_be_bytes(), b"item");
+            batch.delete_range(&family, b"", row.to_be_bytes());
+            batch.put(&family, row.to_be_bytes(), b"item");
             batch.commit().unwrap();
             written.store(row, std::sync::atomic::Ordering::Release);
         }
@@ -165,11 +165,11 @@ fn range_deletes_as_long_as_a_table_takes_are_flushed_and_compacted() {
         };
         for round in 0..3_u8 {
             for row in b'b'..b'y' {
-                family.put(&[row, round], b"old").unwrap();
+                family.put([row, round], b"old").unwrap();
             }
             family.flush().unwrap();
             for (from, to) in [(b'b', b'e'), (b'e', b'k'), (b'k', b't')] {
-                family.delete_range(&long(from, 20_000), &long(to, 20_000)).unwrap();
+                family.delete_range(long(from, 20_000), long(to, 20_000)).unwrap();
             }
             family.put(b"c", b"kept").unwrap();
             family.put(b"d", b"kept").unwrap();
@@ -201,17 +201,17 @@ fn range_deletes_over_many_that_a_snapshot_keeps_apart_begin_a_memtable() {
     let (_parts, db, family) = open(options);
     for row in 0..20_000_u64 {
         let (start, end) = ((3 * row).to_be_bytes(), (3 * row + 1).to_be_bytes());
-        family.delete_range(&start, &end).unwrap();
+        family.delete_range(start, end).unwrap();
     }
     let snapshot = db.snapshot();
     let tables = || db.stats().levels.iter().map(|level| level.files).sum::<u64>();
     assert_eq!(tables(), 0);
     for row in 0..100_u64 {
-        family.delete_range(b"", &(60_000 + row).to_be_bytes()).unwrap();
+        family.delete_range(b"", (60_000 + row).to_be_bytes()).unwrap();
     }
-    family.put(&1_u64.to_be_bytes(), b"new").unwrap();
+    family.put(1_u64.to_be_bytes(), b"new").unwrap();
     db.wait_for_compaction().unwrap();
     assert!(tables() > 0, "the memtable was flushed");
-    assert_eq!(family.get_at(&1_u64.to_be_bytes(), &snapshot).unwrap(), None);
+    assert_eq!(family.get_at(1_u64.to_be_bytes(), &snapshot).unwrap(), None);
     assert_eq!(rows(&family).len(), 1);
 }

@@ -91,8 +91,8 @@ impl History {
                         _ => batch.put(&rocks, key.as_bytes(), &value),
                     };
                 }
-                batch.put(&rocks, b"step", &self.step.to_le_bytes());
-                batch.put(&sands, b"step", &self.step.to_le_bytes());
+                batch.put(&rocks, b"step", self.step.to_le_bytes());
+                batch.put(&sands, b"step", self.step.to_le_bytes());
                 batch.commit().unwrap();
             }
         }
@@ -363,9 +363,9 @@ fn another_process_reads_while_this_one_writes_and_is_killed() {
         for family in &families {
             for _ in 0..rows {
                 let key = format!("row{:04}", random.below(400));
-                batch.put(family, key.as_bytes(), &random.bytes(400));
+                batch.put(family, key.as_bytes(), random.bytes(400));
             }
-            batch.put(family, b"step", &step.to_le_bytes());
+            batch.put(family, b"step", step.to_le_bytes());
         }
         batch.commit().unwrap();
     };

@@ -42,7 +42,7 @@ impl Counted {
         let family = db.column_family("rows", options.clone()).unwrap();
         let mut random = Random(2);
         for number in 0..ROWS {
-            family.put(&key(number), &random.bytes(92)).unwrap();
+            family.put(key(number), random.bytes(92)).unwrap();
         }
         family.flush().unwrap();
         family.compact_range(None, None).unwrap();
@@ -79,9 +79,9 @@ fn multi_get_answers_like_gets() {
         for _ in 0..1500 {
             let (low, size) = (random.below(3000), random.below(200) as usize);
             match random.below(20) {
-                0 => family.delete_range(&key(low), &key(low + 1 + random.below(40))).unwrap(),
-                1..4 => family.delete(&key(low)).unwrap(),
-                _ => family.put(&key(low), &random.bytes(size)).unwrap(),
+                0 => family.delete_range(key(low), key(low + 1 + random.below(40))).unwrap(),
+                1..4 => family.delete(key(low)).unwrap(),
+                _ => family.put(key(low), random.bytes(size)).unwrap(),
             }
         }
         snapshots.push(db.snapshot());
@@ -112,7 +112,7 @@ fn multi_get_answers_like_gets() {
 #[test]
 fn multi_get_reads_every_block_once_and_neighbours_together() {
     let (counted, _db, family) = Counted::with_one_table();
-    family.get(&key(0)).unwrap();
+    family.get(key(0)).unwrap();
     let before = counted.table_reads();
     // All rows of about 16 blocks that lie side by side, from the last to the first.
     let keys: Vec<_> = (10_000..12_500).rev().map(key).collect();
@@ -150,11 +150,11 @@ fn a_long_cold_scan_takes_few_reads() {
 fn short_scans_read_nothing_ahead() {
     let (counted, db, family) = Counted::with_one_table();
     let mut random = Random(5);
-    family.get(&key(0)).unwrap();
+    family.get(key(0)).unwrap();
     let before = counted.table_reads();
     let mut cursor = family.cursor(..).unwrap();
     for _ in 0..100 {
-        assert!(cursor.seek(&key(random.below(ROWS - 20))).unwrap());
+        assert!(cursor.seek(key(random.below(ROWS - 20))).unwrap());
         for _ in 0..10 {
             assert!(cursor.next().unwrap());
         }
@@ -221,7 +221,7 @@ fn direct_reads_give_the_same_rows_or_say_where_they_cannot_be_had() {
         let family = db.column_family("rows", CfOptions::default()).unwrap();
         let mut random = Random(6);
         for number in 0..3000 {
-            family.put(&key(number), &random.bytes(100)).unwrap();
+            family.put(key(number), random.bytes(100)).unwrap();
         }
         family.flush().unwrap();
     }
@@ -268,16 +268,16 @@ fn gets_that_pass_the_cache_by_find_the_same() {
         let options = CfOptions { compression: codec.parse().unwrap(), ..CfOptions::default() };
         let family = db.column_family("rows", options).unwrap();
         for number in 0..ROWS {
-            family.put(&key(2 * number), &value(number)).unwrap();
+            family.put(key(2 * number), value(number)).unwrap();
         }
         family.flush().unwrap();
         family.compact_range(None, None).unwrap();
         let mut random = Random(4);
         for _ in 0..8_000 {
             let number = random.next() % ROWS;
-            let found = family.get(&key(2 * number)).unwrap();
+            let found = family.get(key(2 * number)).unwrap();
             assert_eq!(found.as_deref(), Some(&value(number)[..]), "{codec}, {number}");
-            assert_eq!(family.get(&key(2 * number + 1)).unwrap(), None, "{codec}, {number}");
+            assert_eq!(family.get(key(2 * number + 1)).unwrap(), None, "{codec}, {number}");
         }
         let cache = db.stats().cache;
         assert!(cache.unwanted > 2_000, "{codec}: {cache:?}");

@@ -32,7 +32,7 @@ fn open(parts: &Parts) -> (Db, ColumnFamily) {
 }
 
 fn fill(family: &ColumnFamily, rows: std::ops::Range<u64>) {
-    rows.for_each(|row| family.put(&row.to_be_bytes(), &[7; 100]).unwrap());
+    rows.for_each(|row| family.put(row.to_be_bytes(), [7; 100]).unwrap());
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn writers_are_told_when_no_flush_succeeds() {
     let is_on = fail_on_tables(&parts, FileCallKind::Write);
     let mut written = 0;
     let error = loop {
-        match family.put(&u64::to_be_bytes(written), &[7; 1000]) {
+        match family.put(u64::to_be_bytes(written), [7; 1000]) {
             Ok(()) => written += 1,
             Err(error) => break error,
         }
@@ -130,7 +130,7 @@ fn a_damaged_table_stops_only_its_own_compaction() {
     }
     other.compact_range(None, None).unwrap();
     assert_eq!(rows(&other).len(), 3_900);
-    assert_eq!(family.get(&2_001_u64.to_be_bytes()).unwrap().as_deref(), Some(&[7; 100][..]));
+    assert_eq!(family.get(2_001_u64.to_be_bytes()).unwrap().as_deref(), Some(&[7; 100][..]));
     assert_eq!(parts.environment.endless_waits(), 0);
     db.close().unwrap();
 }
@@ -156,7 +156,7 @@ fn writers_behind_a_leader_that_panics_are_told() {
             .map(|writer| {
                 let family = family.clone();
                 scope.spawn(move || {
-                    let put = |row: u64| family.put(&(row * 4 + writer).to_be_bytes(), b"v");
+                    let put = |row: u64| family.put((row * 4 + writer).to_be_bytes(), b"v");
                     (0..100_000).find_map(|row| put(row).err())
                 })
             })
@@ -166,5 +166,5 @@ fn writers_behind_a_leader_that_panics_are_told() {
             assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
         }
     });
-    assert!(family.get(&3_u64.to_be_bytes()).unwrap().is_some(), "reading goes on");
+    assert!(family.get(3_u64.to_be_bytes()).unwrap().is_some(), "reading goes on");
 }

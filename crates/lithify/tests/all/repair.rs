@@ -65,8 +65,8 @@ fn database(seed: u64) -> (Parts, BTreeMap<String, Model>, BTreeMap<String, Mode
                 match random.below(12) {
                     0 => batch.delete(&rocks, key.as_bytes()),
                     1 => batch.delete_range(&sands, key.as_bytes(), end.as_bytes()),
-                    2..=5 => batch.put(&sands, key.as_bytes(), &random.bytes(150)),
-                    _ => batch.put(&rocks, key.as_bytes(), &random.bytes(150)),
+                    2..=5 => batch.put(&sands, key.as_bytes(), random.bytes(150)),
+                    _ => batch.put(&rocks, key.as_bytes(), random.bytes(150)),
                 };
             }
             batch.commit().unwrap();

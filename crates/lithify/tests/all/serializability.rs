@@ -86,7 +86,7 @@ impl Bench {
         for _ in 0..1 + random.below(4) {
             let row = random.below(ROWS);
             let key = row.to_be_bytes();
-            let read = match transaction.get_for_update(&self.rows, &key) {
+            let read = match transaction.get_for_update(&self.rows, key) {
                 Ok(value) => list(value),
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Deadlock, "{error}");
@@ -101,7 +101,7 @@ impl Bench {
             if random.below(2) == 0 {
                 let mut bytes: Vec<u8> = read.iter().flat_map(|id| id.to_le_bytes()).collect();
                 bytes.extend(node.id.to_le_bytes());
-                transaction.put(&self.rows, &key, &bytes).unwrap();
+                transaction.put(&self.rows, key, &bytes).unwrap();
                 node.appends.push(row);
             }
             if random.below(8) == 0 {
@@ -120,7 +120,7 @@ impl Bench {
         let mut node = self.begin();
         let snapshot = self.db.snapshot();
         for row in 0..ROWS {
-            let value = self.rows.get_at(&row.to_be_bytes(), &snapshot).unwrap();
+            let value = self.rows.get_at(row.to_be_bytes(), &snapshot).unwrap();
             node.reads.insert(row, list(value));
         }
         node.ended = self.tick();
@@ -232,7 +232,7 @@ fn history(seed: u64) -> Seen {
             .collect();
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
     });
-    let last = (0..ROWS).map(|row| (row, list(bench.rows.get(&row.to_be_bytes()).unwrap())));
+    let last = (0..ROWS).map(|row| (row, list(bench.rows.get(row.to_be_bytes()).unwrap())));
     check(&nodes, &last.collect()).unwrap_or_else(|what| panic!("seed {seed}: {what}"))
 }
 

@@ -27,7 +27,7 @@ fn load(family: &ColumnFamily, model: &mut Model, numbers: impl Iterator<Item = 
     let mut random = Random(7);
     for number in numbers {
         let value = random.bytes(100);
-        family.put(&key(number), &value).unwrap();
+        family.put(key(number), &value).unwrap();
         model.insert(key(number), value);
     }
 }
@@ -65,7 +65,7 @@ fn an_ascending_load_is_written_once_in_the_codec_of_the_bottom() {
     assert_eq!(in_zstd, stats.table_bytes());
     assert_eq!(rows(&family), model);
     for number in (0..20_000).step_by(977) {
-        let found = family.get(&key(number)).unwrap();
+        let found = family.get(key(number)).unwrap();
         assert_eq!(found.as_deref(), model.get(&key(number)).map(Vec::as_slice));
     }
     drop(family);
@@ -94,8 +94,8 @@ fn a_load_into_a_gap_goes_to_the_bottom_and_an_overlap_to_level_0() {
     assert_eq!((db.stats().levels[BOTTOM].files, db.stats().levels[0].files), (3, 2));
     assert_eq!(rows(&family), model);
     // A range delete reaches as far as it deletes.
-    family.put(&key(2000), b"alone").unwrap();
-    family.delete_range(&key(550), &key(1050)).unwrap();
+    family.put(key(2000), b"alone").unwrap();
+    family.delete_range(key(550), key(1050)).unwrap();
     family.flush().unwrap();
     assert_eq!(db.stats().levels[0].files, 3);
     model.insert(key(2000), b"alone".to_vec());
@@ -115,11 +115,11 @@ fn level_0_alone_is_merged_into_the_base_level() {
     db.wait_for_compaction().unwrap();
     // Two runs wait in level 0 for more; memtables are flushed too.
     for number in [7, 1900] {
-        family.put(&key(number), b"newer").unwrap();
+        family.put(key(number), b"newer").unwrap();
         model.insert(key(number), b"newer".to_vec());
         family.flush().unwrap();
     }
-    family.put(&key(2999), b"newest").unwrap();
+    family.put(key(2999), b"newest").unwrap();
     model.insert(key(2999), b"newest".to_vec());
     assert_eq!(db.stats().levels[0].files, 2);
     let below = |db: &Db| -> u64 { db.stats().levels[1..].iter().map(|level| level.files).sum() };
@@ -150,10 +150,10 @@ fn snapshots_and_deletes_hold_at_the_bottom() {
     let mut second = first.clone();
     load(&family, &mut second, 40..90);
     for number in 0..20 {
-        family.delete(&key(number)).unwrap();
+        family.delete(key(number)).unwrap();
         second.remove(&key(number));
     }
-    family.delete_range(&key(70), &key(80)).unwrap();
+    family.delete_range(key(70), key(80)).unwrap();
     (70..80).for_each(|number| drop(second.remove(&key(number))));
     family.flush().unwrap();
     assert_eq!((db.stats().levels[BOTTOM].files, files_above_bottom(&db.stats())), (1, 0));
@@ -171,7 +171,7 @@ fn snapshots_and_deletes_hold_at_the_bottom() {
     family.compact_range(None, None).unwrap();
     assert_eq!(rows(&family), second);
     // Nothing but deletes, and nothing below: nothing is left to write.
-    family.delete(&key(5000)).unwrap();
+    family.delete(key(5000)).unwrap();
     let before = written(&db.stats(), Cause::Flush);
     family.flush().unwrap();
     assert_eq!(written(&db.stats(), Cause::Flush), before);

@@ -264,7 +264,7 @@ fn a_commit_that_fails_rolls_back_and_frees_its_locks() {
 
     // One write over the limit is refused alone; the transaction goes on.
     let mut transaction = db.transaction();
-    let refused = transaction.put(&family, &[0; 65_536], b"v");
+    let refused = transaction.put(&family, [0; 65_536], b"v");
     assert_eq!(kind(refused), Some(ErrorKind::LimitExceeded));
     transaction.put(&family, b"k", b"v").unwrap();
     transaction.commit().unwrap();
@@ -273,10 +273,10 @@ fn a_commit_that_fails_rolls_back_and_frees_its_locks() {
     // All together over the limit are refused at the commit.
     let mut transaction = db.transaction();
     for number in 0..12u8 {
-        transaction.put(&family, &[number], &vec![number; 100_000]).unwrap();
+        transaction.put(&family, [number], vec![number; 100_000]).unwrap();
     }
     assert_eq!(kind(transaction.commit()), Some(ErrorKind::LimitExceeded));
-    assert_eq!(family.get(&[1]).unwrap(), None);
+    assert_eq!(family.get([1]).unwrap(), None);
     assert_nothing_held(&db);
 
     let doomed = db.column_family("doomed", CfOptions::default()).unwrap();
@@ -290,7 +290,7 @@ fn a_commit_that_fails_rolls_back_and_frees_its_locks() {
 
     let mut transaction = db.transaction();
     // More than a log segment has reserved.
-    transaction.put(&family, b"k", &[0; 500_000]).unwrap();
+    transaction.put(&family, b"k", [0; 500_000]).unwrap();
     parts.files.set_capacity_bytes(0);
     assert_eq!(kind(transaction.commit()), Some(ErrorKind::NoSpace));
     assert_eq!(text(family.get(b"k").unwrap()).as_deref(), Some("v"));
@@ -340,7 +340,7 @@ fn concurrent_increments_lose_nothing() {
                         while !increment(db, family, &key, thread % 2 == 0) {
                             retries.fetch_add(1, Ordering::Relaxed);
                         }
-                        family.put(&[9, thread as u8], &round.to_le_bytes()).unwrap();
+                        family.put([9, thread as u8], round.to_le_bytes()).unwrap();
                     }
                 });
             }
@@ -371,7 +371,7 @@ fn increment(db: &Db, family: &ColumnFamily, key: &[u8], with_snapshot: bool) ->
         Err(error) => panic!("{error}"),
     };
     let old = old.map_or(0, |bytes| u64::from_le_bytes(bytes[..8].try_into().unwrap()));
-    transaction.put(family, key, &(old + 1).to_le_bytes()).unwrap();
+    transaction.put(family, key, (old + 1).to_le_bytes()).unwrap();
     transaction.commit().unwrap();
     true
 }

@@ -112,7 +112,7 @@ fn every_byte_of_a_table_counts() {
     let options = CfOptions { block_size_bytes: 512, ..CfOptions::default() };
     let rocks = db.column_family("rocks", options).unwrap();
     for number in 0..60_u32 {
-        rocks.put(format!("rock{number}").as_bytes(), &[7; 20]).unwrap();
+        rocks.put(format!("rock{number}").as_bytes(), [7; 20]).unwrap();
     }
     rocks.delete_range(b"rock5", b"rock7").unwrap();
     rocks.flush().unwrap();
@@ -246,7 +246,7 @@ fn an_open_database_is_verified_while_it_is_written() {
         assert!(progress.done_bytes <= progress.total_bytes);
         for _ in 0..2000 {
             let key = format!("rock{:06}", random.below(1500));
-            rocks.put(key.as_bytes(), &random.bytes(60)).unwrap();
+            rocks.put(key.as_bytes(), random.bytes(60)).unwrap();
         }
         rocks.compact_range(None, None).unwrap();
         db.wait_for_compaction().unwrap();

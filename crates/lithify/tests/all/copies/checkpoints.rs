@@ -291,8 +291,8 @@ fn copies_made_beside_writers_hold_whole_batches_and_a_prefix() {
                     for number in 0.. {
                         let mut batch = db.batch();
                         let key = format!("{writer}/{number:08}");
-                        batch.put(left, key.as_bytes(), &[7; 200]);
-                        batch.put(right, key.as_bytes(), &[8; 20]);
+                        batch.put(left, key.as_bytes(), [7; 200]);
+                        batch.put(right, key.as_bytes(), [8; 20]);
                         batch.commit().unwrap();
                         done.store(number + 1, Ordering::SeqCst);
                         if stop.load(Ordering::SeqCst) {

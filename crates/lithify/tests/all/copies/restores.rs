@@ -14,8 +14,8 @@ fn every_sequence_number_of_the_log_can_be_gone_back_to() {
     for round in 0..40_u8 {
         let mut batch = db.batch();
         // Large enough for several segments.
-        batch.put(&rocks, &[round], &vec![round; 8000]).put(&links, b"round", &[round]);
-        batch.delete(&rocks, &[round / 2]);
+        batch.put(&rocks, [round], vec![round; 8000]).put(&links, b"round", [round]);
+        batch.delete(&rocks, [round / 2]);
         batch.commit().unwrap();
         states.push((db.snapshot().sequence(), content(&db)));
     }
@@ -77,10 +77,10 @@ fn the_log_cannot_be_cut_before_an_ingest_even_when_a_compaction_took_its_number
     rocks.flush().unwrap();
     let links = family(&db, "links");
     for number in 0..3_u8 {
-        links.put(b"before", &[number]).unwrap();
+        links.put(b"before", [number]).unwrap();
     }
     let mut ingest = rocks.ingest().unwrap();
-    (3000..3010).for_each(|number| ingest.put(&key(number), b"ingested").unwrap());
+    (3000..3010).for_each(|number| ingest.put(key(number), b"ingested").unwrap());
     let ingested = ingest.commit().unwrap().sequence;
     rocks.compact_range(None, None).unwrap();
     let mut store = store(&files);

@@ -47,7 +47,7 @@ pub fn key(number: u64) -> Vec<u8> {
 /// Puts rows of about 100 bytes.
 pub fn put(family: &ColumnFamily, numbers: impl Iterator<Item = u64>, seed: u64) {
     let mut random = Random(seed);
-    numbers.for_each(|number| family.put(&key(number), &random.bytes(100)).unwrap());
+    numbers.for_each(|number| family.put(key(number), random.bytes(100)).unwrap());
 }
 
 /// A database with tables in level 0 and below, some of them ingested, range deletes in tables and
@@ -63,19 +63,19 @@ pub fn write_database(db: &Db) {
     put(&lost, 0..10, 2);
     put(&links, 0..50, 3);
     rocks.compact_range(None, None).unwrap();
-    rocks.delete_range(&key(20), &key(40)).unwrap();
+    rocks.delete_range(key(20), key(40)).unwrap();
     put(&rocks, (30..500).step_by(7), 4);
     let mut ingest = rocks.ingest().unwrap();
     for number in 2600..2700 {
-        ingest.put(&key(number), b"ingested").unwrap();
+        ingest.put(key(number), b"ingested").unwrap();
     }
     ingest.commit().unwrap();
     rocks.flush().unwrap();
     db.drop_column_family("lost").unwrap();
-    links.delete_range(&key(10), &key(15)).unwrap();
+    links.delete_range(key(10), key(15)).unwrap();
     put(&rocks, (0..50).step_by(3), 5);
-    rocks.delete(&key(2650)).unwrap();
-    links.single_delete(&key(20)).unwrap();
+    rocks.delete(key(2650)).unwrap();
+    links.single_delete(key(20)).unwrap();
     let mut batch = db.batch();
     batch.put(&rocks, b"pair", b"left").put(&links, b"pair", b"right");
     batch.commit().unwrap();
