@@ -138,7 +138,7 @@ impl Transaction {
     }
 
     /// Locks the first row of a range that nobody else has locked, and reads it; `None` if there is
-    /// no such row. Rows that others have locked are passed over, not waited for, as with SQL's
+    /// no such row. Rows that others have locked are passed over at once, as with SQL's
     /// `FOR UPDATE SKIP LOCKED`: so the workers of a queue take their next job.
     ///
     /// ```
