@@ -3,8 +3,8 @@
 //! 1. Tables of every codec in families of their own, two of them with dictionaries; in one family a bottom level, above it an
 //!    ingested table with an index of two levels, above that two runs of level 0 with deletes,
 //!    single deletes and range tombstones.
-//! 2. A log of two segments, of which the first was used before and has the rest of its earlier
-//!    life behind its end. A manifest that replaced others, with edits behind its snapshot. Files
+//! 2. A log of two segments, of which the first was used before. If killed, it has the rest of its
+//!    earlier life behind its end. A manifest that replaced others, with edits behind its snapshot. Files
 //!    that nothing refers to, as a crash leaves them.
 //! 3. The log's end: closed, so that every byte of it is accounted for; or killed, with writes
 //!    behind the last sync.
@@ -241,7 +241,10 @@ impl Maker {
         for number in 50..56 {
             self.put(&family, MIXED, number, 5)?;
         }
-        db.close()?;
+        // Killed: a close would cut the segment behind its end.
+        db.sync()?;
+        self.files = self.files.crash_clone(0, CrashKeep::Everything);
+        drop((family, db));
         let (history, unconfirmed) = self.last_session(end)?;
         self.leave_orphans(old_manifest)?;
         Ok(Sample { end, files: self.files, history, unconfirmed })
