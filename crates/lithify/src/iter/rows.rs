@@ -276,6 +276,8 @@ impl RowCursor {
         }
     }
 
+    /// To the next row. A call of its own would cost each row 18 instructions.
+    #[inline(always)]
     pub(crate) fn next(&mut self) -> Result<bool> {
         match self.position {
             Position::Fresh | Position::AtStart => self.seek_to_first(),

@@ -274,7 +274,7 @@ impl StatisticsSnapshot {
         writeln!(f, "\nUptime(secs): {:.1} total", self.uptime_us as f64 / 1e6)?;
         let pending = human(self.pending_compaction_bytes);
         writeln!(f, "Estimated pending compaction bytes: {pending}")?;
-        writeln!(f, "Log on disk: {}", human(self.wal_live_bytes))?;
+        writeln!(f, "Log that is needed: {}", human(self.wal_live_bytes))?;
         self.reason_lines(f)?;
         write!(f, "Blocks copied as stored:")?;
         let copied = |level, figure| self.figures.job(level, figure);

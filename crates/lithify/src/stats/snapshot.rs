@@ -91,7 +91,8 @@ gauges! {
         base_level: "level";
         /// Bytes that compactions still have to rewrite to bring every level to its target.
         pending_compaction_bytes: "bytes";
-        /// Bytes of log segments on disk.
+        /// Bytes of records in log segments that are still needed; space reserved behind them is
+        /// not in it.
         wal_live_bytes: "bytes";
         /// Row locks held by transactions and by writes under way.
         row_locks_held: "count";

@@ -234,8 +234,10 @@ impl DbInner {
         };
         finder.add_tables(&view)?;
         let SourceFinder { sources, tombstones, prefixes, .. } = finder;
-        family.ledger.count(Counter::PrefixFilterChecks, prefixes.checks);
-        family.ledger.count(Counter::PrefixFilterNegatives, prefixes.negatives);
+        if prefixes.checks > 0 {
+            family.ledger.count(Counter::PrefixFilterChecks, prefixes.checks);
+            family.ledger.count(Counter::PrefixFilterNegatives, prefixes.negatives);
+        }
         let merge = MergingCursor::new(sources);
         let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
         *rows.meter() = meter;

@@ -55,16 +55,16 @@ pub(super) const REVIEW: &[Reviewed] = reviewed! {
         "Rows outside of the bounds: they are not passed.",
         "5,000 / 20,000 = 0.25";
     SpaceAmplification = 2.0,
-        "Whole tables and log segments, with what is preallocated of them.",
-        "Files that only readers or snapshots of old versions still hold.",
+        "Whole tables, and the records in log segments that are needed.",
+        "Space reserved in the log; files that only readers or cursors still hold.",
         "(3,000,000 + 1,000,000) / 2,000,000 = 2";
     StoredToRaw = 0.4,
         "Whole tables: index, filter and dictionaries are in the dividend.",
         "In the divisor: everything but data blocks, so no compression gives more than 1.",
         "3,000,000 / 7,500,000 = 0.4";
     CacheHitShare = 0.75,
-        "Blocks that were asked of the cache, by users' reads.",
-        "Blocks that open tables keep by themselves; compactions, which do not ask the cache.",
+        "Blocks that were asked of the cache, nearly all by users' reads.",
+        "Blocks that open tables keep by themselves. Compactions ask it for indexes only.",
         "750 / (750 + 250) = 0.75";
     FilterFalseShare = 0.1,
         "Maybes of filters to point reads. It depends on how many keys are there.",
