@@ -275,8 +275,6 @@ mod list {
         DeadRangeUnproven,
         /// Reads at old snapshots jump over ranges that have had no rows since later.
         DeadRangeForOldSnapshots,
-        /// What is written between a scan's view and its sequence number counts as seen by it.
-        DeadRangeTrustsView,
         /// A reader without a snapshot trusts range deletes that have forgotten what it sees.
         StaleReadTrusted,
         /// A flush leaves out range tombstones.

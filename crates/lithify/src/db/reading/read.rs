@@ -203,12 +203,8 @@ impl DbInner {
         self.lifecycle.check_open()?;
         family.check_alive()?;
         // What is visible before the view is taken is in it.
-        let mut horizon = self.visibility.last();
+        let horizon = self.visibility.last();
         let view = family.view_full();
-        if planted!(DeadRangeTrustsView) {
-            crate::planted::let_a_flush_in();
-            horizon = self.visibility.last();
-        }
         if planted!(CursorSeesLaterWrites) && sequence.is_none() {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
