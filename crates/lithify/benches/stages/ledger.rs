@@ -218,9 +218,13 @@ pub fn book_get((ledger, family): Books<'_>, clock: &dyn Clock) {
         (Counter::GetHits, 1),
         (Counter::GetValueBytes, 176),
         (Counter::FilterChecks, filters.checks),
-        (Counter::FilterNegatives, filters.negatives),
-        (Counter::FilterFalsePositives, filters.false_positives()),
     ]);
+    if filters.checks != filters.found {
+        book.count_all([
+            (Counter::FilterNegatives, filters.negatives),
+            (Counter::FilterFalsePositives, filters.false_positives()),
+        ]);
+    }
     ledger.end_user_call(sample, Cause::UserLookup, 0, clock, black_box(&mut meter));
 }
 

@@ -64,9 +64,13 @@ impl DbInner {
                 (Counter::GetHits, u64::from(value.is_some())),
                 (Counter::GetValueBytes, value.as_ref().map_or(0, |value| value.len() as u64)),
                 (Counter::FilterChecks, filters.checks),
-                (Counter::FilterNegatives, filters.negatives),
-                (Counter::FilterFalsePositives, filters.false_positives()),
             ]);
+            if filters.checks != filters.found {
+                book.count_all([
+                    (Counter::FilterNegatives, filters.negatives),
+                    (Counter::FilterFalsePositives, filters.false_positives()),
+                ]);
+            }
         }
         self.ledger.end_user_call(sample, Cause::UserLookup, 0, clock, &mut meter);
         found
