@@ -111,7 +111,7 @@ fn codecs_and_ingest() -> Figures {
     let parts = Parts::new(4);
     let (db, family) = open(&parts);
     let mut ingest = family.ingest().unwrap();
-    (0..2_000).for_each(|number| ingest.put(&key(number), &[9; 100]).unwrap());
+    (0..2_000).for_each(|number| ingest.put(key(number), [9; 100]).unwrap());
     ingest.commit().unwrap();
     let lz4 = CfOptions { compression: "lz4".parse().unwrap(), ..family_options() };
     db.column_family("rows", lz4).unwrap();
