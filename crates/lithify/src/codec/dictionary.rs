@@ -133,11 +133,14 @@ impl Dictionary {
         &self.content
     }
 
-    /// The memory that content and digests hold, in bytes. It grows with the digests.
-    pub fn memory_bytes(&self) -> usize {
-        let encoders: usize = self.encoders().iter().map(|(_, digest)| digest.memory_bytes()).sum();
-        let zstd = self.zstd.get().and_then(Option::as_ref).map_or(0, DDict::sizeof);
-        size_of::<Self>() + self.content.len() + zstd + encoders
+    /// The memory that the content holds, in bytes, and of the digests those that encode with
+    /// `compressions`, and that which decodes zstd.
+    pub(super) fn memory_bytes(&self, compressions: &[Compression], decodes_zstd: bool) -> usize {
+        let encoders = self.encoders();
+        let encoders = encoders.iter().filter(|(known, _)| compressions.contains(known));
+        let encoders: usize = encoders.map(|(_, digest)| digest.memory_bytes()).sum();
+        let zstd = self.zstd.get().and_then(Option::as_ref).filter(|_| decodes_zstd);
+        size_of::<Self>() + self.content.len() + zstd.map_or(0, DDict::sizeof) + encoders
     }
 
     /// Makes what encoding with `compression` needs, unless it is there.

@@ -128,12 +128,27 @@ fn digests_are_charged_to_the_budget() {
     assert!(before >= dictionary.content().len());
     held.prepare_encoding("lz4-9".parse().unwrap()).unwrap();
     held.prepare_decoding(CodecId::Zstd);
-    held.recharge();
     assert!(used() > before + (256 << 10), "{}", used());
     let again = pool.hold(&dictionary);
     assert!(Arc::ptr_eq(&held, &again));
     drop((held, again));
     assert_eq!(used(), 0);
+}
+
+#[test]
+fn digests_that_others_ask_for_are_not_charged() {
+    let dictionary = Dictionary::new(b"used by two databases of one process").unwrap();
+    let budgets = [MemoryBudget::new(64 << 20), MemoryBudget::new(64 << 20)];
+    let [own, others] = budgets.each_ref().map(|budget| ContextPool::new(Arc::clone(budget)));
+    let used = || budgets[0].used_bytes(MemoryUse::Codec);
+    let (held, by_others) = (own.hold(&dictionary), others.hold(&dictionary));
+    held.prepare_encoding("zstd-3".parse().unwrap()).unwrap();
+    let before = used();
+    by_others.prepare_encoding("lz4-9".parse().unwrap()).unwrap();
+    by_others.prepare_decoding(CodecId::Zstd);
+    held.prepare_encoding("zstd-3".parse().unwrap()).unwrap();
+    assert!(Arc::ptr_eq(&held, &own.hold(&dictionary)));
+    assert_eq!(used(), before);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! number and in bytes; the oldest goes first. A context is charged as [`MemoryUse::Codec`] from
 //! its making to its end, in use or idle.
 
-use super::{Compression, Compressor, Decompressor, Dictionary};
+use super::{CodecId, Compression, Compressor, Decompressor, Dictionary};
 use crate::Result;
 use crate::base::{Charge, MemoryBudget, MemoryUse, lock};
 use std::ops::{Deref, DerefMut};
@@ -27,16 +27,50 @@ pub struct ContextPool {
     dictionaries: Mutex<Vec<Weak<HeldDictionary>>>,
 }
 
-/// A [`Dictionary`] that is charged to a budget, once for all that hold it.
+/// A [`Dictionary`] that is charged to a budget, once for all that hold it: its content, and the
+/// digests that they asked for. Those that other pools of the process have it make are theirs, so that
+/// what a database has room for does not depend on who else is in the process.
 pub struct HeldDictionary {
     dictionary: Arc<Dictionary>,
-    charge: Mutex<Charge>,
+    asked_for: Mutex<AskedFor>,
+}
+
+/// The digests that holders of a dictionary asked for, and what is charged for them.
+struct AskedFor {
+    compressions: Vec<Compression>,
+    decodes_zstd: bool,
+    charge: Charge,
+}
+
+impl AskedFor {
+    fn recharge(&mut self, dictionary: &Dictionary) {
+        self.charge.resize(dictionary.memory_bytes(&self.compressions, self.decodes_zstd));
+    }
 }
 
 impl HeldDictionary {
-    /// Makes the charge follow the memory of its digests.
-    pub fn recharge(&self) {
-        lock(&self.charge).resize(self.dictionary.memory_bytes());
+    /// [`Dictionary::prepare_encoding`], charged.
+    ///
+    /// # Errors
+    /// As [`Dictionary::prepare_encoding`].
+    pub fn prepare_encoding(&self, compression: Compression) -> Result<()> {
+        self.dictionary.prepare_encoding(compression)?;
+        let mut asked_for = lock(&self.asked_for);
+        if !asked_for.compressions.contains(&compression) {
+            asked_for.compressions.push(compression);
+            asked_for.recharge(&self.dictionary);
+        }
+        Ok(())
+    }
+
+    /// [`Dictionary::prepare_decoding`], charged.
+    pub fn prepare_decoding(&self, codec: CodecId) {
+        self.dictionary.prepare_decoding(codec);
+        if codec == CodecId::Zstd {
+            let mut asked_for = lock(&self.asked_for);
+            asked_for.decodes_zstd = true;
+            asked_for.recharge(&self.dictionary);
+        }
     }
 }
 
@@ -148,13 +182,13 @@ impl ContextPool {
         let mut known = lock(&self.dictionaries);
         let is_it = |held: &Arc<HeldDictionary>| Arc::ptr_eq(&held.dictionary, dictionary);
         if let Some(held) = known.iter().filter_map(Weak::upgrade).find(is_it) {
-            held.recharge();
             return held;
         }
         known.retain(|held| held.strong_count() > 0);
-        let charge = self.budget.charge(MemoryUse::Codec, dictionary.memory_bytes());
+        let charge = self.budget.charge(MemoryUse::Codec, dictionary.memory_bytes(&[], false));
+        let asked_for = AskedFor { compressions: Vec::new(), decodes_zstd: false, charge };
         let dictionary = Arc::clone(dictionary);
-        let held = Arc::new(HeldDictionary { dictionary, charge: Mutex::new(charge) });
+        let held = Arc::new(HeldDictionary { dictionary, asked_for: Mutex::new(asked_for) });
         known.push(Arc::downgrade(&held));
         held
     }

@@ -106,7 +106,6 @@ impl TableDictionaries {
             if let Some(codec) = u8::try_from(codec).ok().and_then(CodecId::from_u8) {
                 dictionary.prepare_decoding(codec);
             }
-            dictionary.recharge();
         }
     }
 
@@ -178,7 +177,6 @@ impl DictionaryWriter {
         compression: Compression,
     ) -> Result<()> {
         dictionary.prepare_encoding(compression)?;
-        dictionary.recharge();
         self.own = Some(dictionary);
         Ok(())
     }
