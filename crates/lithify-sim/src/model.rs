@@ -3,7 +3,7 @@
 //! state that it was taken at.
 
 use crate::digest;
-use crate::operation::{Change, FAMILY_COUNT, Key, Span, Write};
+use crate::operation::{Change, FAMILY_COUNT, Key, Span, Write, operators};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -77,12 +77,16 @@ impl Content {
         doomed.iter().for_each(|key| self.remove(key));
     }
 
-    /// Makes a change. [`Change::Once`] is not one before it is resolved: it does nothing.
-    pub fn apply(&mut self, change: &Change) {
+    /// Makes a change of a family in a slot. [`Change::Once`] is not one before it is resolved: it does nothing.
+    pub fn apply(&mut self, slot: usize, change: &Change) {
         match change {
             Change::Put(key, value) => self.put(key, &value.bytes()),
             Change::Delete(key) | Change::SingleDelete(key) => self.remove(key),
             Change::DeleteRange(start, end) => self.remove_range(start, end),
+            Change::Merge(key, operand) => {
+                let value = operators::merged(slot, self.get(key), &operand.bytes());
+                self.put(key, &value);
+            }
             Change::Once(..) => {}
         }
     }
@@ -171,12 +175,12 @@ impl State {
     /// Makes a change; one of a family that is not there does nothing.
     pub fn apply(&mut self, write: &Write) {
         if let Some(content) = self.families.get_mut(write.family).and_then(Option::as_mut) {
-            content.apply(&write.change);
+            content.apply(write.family, &write.change);
         }
     }
 
     /// The writes of a batch as they can be made, in order: [`Change::Once`] becomes a put or a
-    /// single delete, and what is of a family that is not there is left out.
+    /// single delete, [`Change::Merge`] a put where nothing would fold it, and what is of a family that is not there is left out.
     pub fn resolve(&self, writes: &[Write]) -> Vec<Write> {
         // Where the batch itself has put or removed a key, that decides.
         let mut own: BTreeMap<(usize, &Key), bool> = BTreeMap::new();
@@ -192,6 +196,9 @@ impl State {
                         true => Change::Put(key.clone(), *value),
                         false => Change::SingleDelete(key.clone()),
                     }
+                }
+                Change::Merge(key, operand) if !operators::is_merged(write.family) => {
+                    Change::Put(key.clone(), *operand)
                 }
                 other => other.clone(),
             };

@@ -49,6 +49,9 @@ pub enum ErrorKind {
     TryAgain,
     /// The caller stopped it before its end; nothing of it is left.
     Cancelled,
+    /// The merge operator of the column family is not there or refused the operands of a row: give it
+    /// at opening, or repair the row by a put. Nothing was changed.
+    Merge,
 }
 
 impl ErrorKind {
@@ -215,6 +218,7 @@ impl fmt::Display for Error {
             ErrorKind::Poisoned => "poisoned",
             ErrorKind::TryAgain => "try again",
             ErrorKind::Cancelled => "cancelled",
+            ErrorKind::Merge => "merge",
         };
         write!(f, "{kind}: {}", self.0.what)?;
         if let Some(path) = &self.0.path {

@@ -63,6 +63,7 @@ mod db;
 mod error;
 pub mod fs;
 mod iter;
+mod operator;
 mod options;
 pub mod repair;
 pub mod stats;
@@ -138,6 +139,7 @@ pub use db::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};
+pub use operator::MergeOperator;
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
 pub use wal::{RecoveryReport, SegmentFile, StopReason};
 

@@ -1,7 +1,7 @@
 //! Every setting of the engine, each once: one row has its field, type, default, unit, range and
 //! meaning.
 //!
-//! Settings only: no handles, no callbacks. A setting is either per database ([`Options`]) or per
+//! Settings only: no handles, no callbacks; a merge operator is a setting by its name. A setting is either per database ([`Options`]) or per
 //! column family ([`CfOptions`]); nothing can be set twice. What contradicts itself is refused
 //! with both names. From the rows come the structs, their defaults, the check of ranges, the text
 //! form that is printed, parsed and kept in the manifest, and the tables [`DATABASE_OPTIONS`] and
@@ -12,6 +12,7 @@
 use crate::base::parse_bytes;
 use crate::compaction::{CompressionPolicy, Deciding, FormatPolicy, LevelFormats};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
+use crate::operator::MergeOperator;
 use crate::wal::PAYLOAD_SIZE_MAX;
 use crate::{Error, Result};
 use std::fmt;
@@ -148,7 +149,7 @@ macro_rules! word_values {
     )+};
 }
 
-word_values!(Durability, CompressionPolicy);
+word_values!(Durability, CompressionPolicy, MergeOperator);
 
 /// Settings from one list. A row is a doc comment, which is the meaning on the page too, then
 /// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`.
@@ -316,6 +317,9 @@ settings! {
         /// Keys' first bytes that the filter also holds, so that scans of a prefix skip tables; 0
         /// for none.
         prefix_length_bytes: usize = 0, "bytes", 0..=1024;
+        /// What makes values of merge operands: none, add (integers of 8 bytes, little-endian), append,
+        /// max, or the name of a program's own. It cannot be changed once it is set.
+        merge_operator: MergeOperator = MergeOperator::none(), "operator", 0..=0;
     }
 }
 
@@ -373,6 +377,7 @@ impl CfOptions {
                 "prefix_length_bytes contradicts filter_bits_per_key 0: prefixes live in the filter",
             ));
         }
+        self.merge_operator.validate()?;
         if (1..BLOCK_SIZE_BYTES_MIN).contains(&self.block_size_bytes) {
             return Err(Error::invalid("the option block_size_bytes is out of its range")
                 .expected(
@@ -410,6 +415,16 @@ impl CfOptions {
             self.block_size_bytes = BLOCK_SIZE_BYTES;
         }
         self
+    }
+
+    /// The text that the manifest keeps: all options, but none that came later and has its default, for
+    /// versions that do not know it.
+    pub(crate) fn stored_text(&self) -> String {
+        let text = self.to_string();
+        match self.merge_operator.is_none() {
+            true => text.strip_suffix(" merge_operator=none").map_or(text.clone(), str::to_string),
+            false => text,
+        }
     }
 
     /// Whether a value is of those that came with decisions by cost.
@@ -506,7 +521,7 @@ mod tests {
             assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{text}");
         }
         assert_eq!(
-            CfOptions::default().resolved().to_string(),
+            CfOptions::default().resolved().stored_text(),
             "compression=none,lz4,zstd-1 block_size_bytes=16384 table_bytes=16777216 \
              base_level_bytes_max=67108864 fanout=8 filter_bits_per_key=10 prefix_length_bytes=0",
             "the manifest keeps this text"

@@ -273,6 +273,16 @@ mod list {
         IngestLeavesDeadRange,
         /// A range without rows is believed in after one scan.
         DeadRangeUnproven,
+        /// A merge operand leaves the range that it goes into known as one without rows.
+        MergeLeavesDeadRange,
+        /// Operands are folded in the order opposite to that of their writes.
+        OperandsBackwards,
+        /// A read folds operands without the put below them.
+        MergeForgetsBase,
+        /// A compaction makes one value of operands that a snapshot tells apart.
+        FoldAcrossSnapshots,
+        /// A compaction takes operands for all there is of a key that deeper levels hold.
+        BaseTakenForNothing,
         /// Reads at old snapshots jump over ranges that have had no rows since later.
         DeadRangeForOldSnapshots,
         /// A reader without a snapshot trusts range deletes that have forgotten what it sees.

@@ -19,6 +19,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("planted", 0),
     ("fs", 1),
     ("codec", 1),
+    ("operator", 1),
     ("stats", 1),
     ("cache", 2),
     ("chooser", 2),

@@ -9,8 +9,9 @@ use super::workload::with_threads;
 use crate::model::{Rows, State};
 use crate::operation::{
     Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
-    TRANSACTION_SLOTS, TransactionCall, Value, Write,
+    TRANSACTION_SLOTS, TransactionCall, Value, Write, operators,
 };
+use crate::random::Random;
 use lithify::base::Clock;
 use lithify::fs::{
     CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, PosixEnvironment,
@@ -54,8 +55,13 @@ pub fn open(
 /// Those of [`Db::existing_column_family`].
 pub fn handles(db: &Db) -> Result<Handles> {
     let mut handles = Handles::default();
-    for (handle, name) in handles.iter_mut().zip(FAMILIES) {
+    for (slot, (handle, name)) in handles.iter_mut().zip(FAMILIES).enumerate() {
         *handle = db.existing_column_family(name)?;
+        let is_merged = |family: &&ColumnFamily| !family.options().merge_operator.is_none();
+        if let Some(family) = handle.as_ref().filter(is_merged) {
+            let operator = operators::operator(slot, &mut Random::new(slot as u64));
+            family.supply_merge_operator(operator)?;
+        }
     }
     Ok(handles)
 }
@@ -296,8 +302,10 @@ impl Actor {
         history.begin(event, is_synced || self.options.durability == Durability::Sync);
         let after = history.now();
         let probe = writes.iter().find_map(|write| {
-            let (Change::Put(key, _) | Change::Delete(key) | Change::SingleDelete(key)) =
-                &write.change
+            let (Change::Put(key, _)
+            | Change::Merge(key, _)
+            | Change::Delete(key)
+            | Change::SingleDelete(key)) = &write.change
             else {
                 return None;
             };
@@ -349,6 +357,7 @@ impl Actor {
                         Change::Delete(key) => batch.delete(family, key),
                         Change::DeleteRange(start, end) => batch.delete_range(family, start, end),
                         Change::SingleDelete(key) => batch.single_delete(family, key),
+                        Change::Merge(key, operand) => batch.merge(family, key, operand.bytes()),
                         Change::Once(..) => continue,
                     };
                 }
@@ -368,6 +377,7 @@ impl Actor {
             Change::Delete(key) => family.delete(key),
             Change::DeleteRange(start, end) => family.delete_range(start, end),
             Change::SingleDelete(key) => family.single_delete(key),
+            Change::Merge(key, operand) => family.merge(key, operand.bytes()),
             Change::Once(..) => Ok(()),
         }
     }
@@ -409,6 +419,9 @@ impl Actor {
                 match &write.change {
                     Change::Put(key, value) => transaction.put(family, key, value.bytes())?,
                     Change::Delete(key) => transaction.delete(family, key)?,
+                    Change::Merge(key, operand) => {
+                        transaction.merge(family, key, operand.bytes())?;
+                    }
                     // Not to be had in transactions, or only with what they lock.
                     _ => return Ok(()),
                 }

@@ -2,8 +2,9 @@
 
 use crate::operation::{
     Change, Ending, FAMILY_COUNT, IngestWay, Key, Operation, Settings, TransactionCall, Value,
-    Write,
+    Write, operators,
 };
+use crate::random::Random;
 use lithify::{CfOptions, Durability, Options};
 
 /// The modes of durability that scripts are run in.
@@ -90,6 +91,7 @@ impl Lines {
         match key.strip_prefix('-') {
             Some(key) => Change::Delete(key.into()),
             None if key.starts_with('~') => Change::Once(key.into(), value),
+            None if key.starts_with('+') => Change::Merge(key[1..].into(), value),
             None => match key.split_once("..") {
                 Some((start, end)) => Change::DeleteRange(start.into(), end.into()),
                 None => Change::Put(key.into(), value),
@@ -97,8 +99,8 @@ impl Lines {
         }
     }
 
-    /// Writes, one commit each: `key` puts, `-key` deletes, `a..b` deletes a range, `~key` puts
-    /// once or deletes singly.
+    /// Writes, one commit each: `key` puts, `+key` merges, `-key` deletes, `a..b` deletes a range,
+    /// `~key` puts once or deletes singly.
     fn write(&mut self, family: usize, keys: &str, length: u32) -> &mut Self {
         for key in keys.split(' ') {
             let change = self.change(key, length);
@@ -127,7 +129,8 @@ impl Lines {
         let call = |call| Operation::Transaction { slot: 0, call };
         self.add(call(TransactionCall::Begin { has_snapshot: true, reads_at_snapshot: false }));
         for write in self.writes(writes, length) {
-            if let Change::Put(key, _) | Change::Delete(key) = &write.change {
+            if let Change::Put(key, _) | Change::Merge(key, _) | Change::Delete(key) = &write.change
+            {
                 let key = key.clone();
                 self.add(call(TransactionCall::GetForUpdate(write.family, key)));
             }
@@ -153,6 +156,16 @@ impl Lines {
         for slot in slots {
             let options = Box::new(family_options(codecs[*slot % codecs.len()]));
             self.add(Operation::CreateFamily(*slot, options));
+        }
+        self
+    }
+
+    /// The families that have merge operators.
+    fn merged_families(&mut self) -> &mut Self {
+        let random = &mut Random::new(1);
+        for slot in [0, operators::OWN] {
+            let options = operators::with_operator(family_options("lz4"), slot, random);
+            self.add(Operation::CreateFamily(slot, Box::new(options)));
         }
         self
     }
@@ -204,6 +217,7 @@ pub fn all() -> Vec<Script> {
         levels(),
         ingested_rows(),
         ingested_tables(),
+        merges(),
         families(),
         log_segments(),
         closings(),
@@ -297,6 +311,16 @@ fn ingested_tables() -> Script {
     lines.ingest(1, "a q -r", 60, IngestWay::LinkedTable).compact(0);
     lines.ingest(0, "f g", 60, IngestWay::CopiedTable).settle().write(0, "g", 10);
     lines.script("ingested tables")
+}
+
+fn merges() -> Script {
+    let mut lines = Lines::default();
+    lines.merged_families().write(0, "a +a +b +b", 10).write(1, "+a +a", 20).sync();
+    lines.batch("0:+a 1:+a 0:+b 1:b", 15, false).flush(Some(0)).write(0, "+a -b +b", 5);
+    lines.transaction("0:+a 1:+b", 12, true).add(Operation::TakeSnapshot(0)).write(1, "+a +b", 20);
+    lines.flush(Some(1)).write(1, "+a b..c +b", 20).compact(1).write(0, "+a +c", 8).compact(0);
+    lines.add(Operation::ReleaseSnapshot(0)).write(1, "+a", 3).flush(None).settle();
+    lines.write(0, "+a +c", 7).batch("0:+a 1:+a", 9, true).script("merges")
 }
 
 fn families() -> Script {

@@ -4,7 +4,7 @@
 use crate::model::State;
 use crate::operation::{
     Change, Ending, FAMILY_COUNT, IngestWay, Key, Operation, Settings, TransactionCall, Value,
-    Write,
+    Write, operators,
 };
 use crate::random::Random;
 use lithify::{CfOptions, CompressionPolicy, Durability, Options};
@@ -46,17 +46,18 @@ pub fn with_threads(options: Options, background_threads: usize) -> Options {
     Options { background_threads, durability, ..options }
 }
 
-fn family_options(random: &mut Random) -> CfOptions {
+fn family_options(slot: usize, random: &mut Random) -> CfOptions {
     let mut codec = || *random.pick(&["none", "snappy", "lz4", "zstd-1"]);
     let policy = format!("{},{},{}", codec(), codec(), codec());
-    CfOptions {
+    let options = CfOptions {
         compression: policy.parse::<CompressionPolicy>().unwrap_or_default(),
         block_size_bytes: 512 << random.below(4),
         table_bytes: 64 << 10,
         base_level_bytes_max: 64 << 10,
         fanout: random.between(2, 4) as u32,
         ..CfOptions::default()
-    }
+    };
+    operators::with_operator(options, slot, random)
 }
 
 /// The next operations, one or those of a transaction, for a database that is in a state.
@@ -122,7 +123,11 @@ fn value(random: &mut Random) -> Value {
 
 fn change(random: &mut Random) -> Change {
     match random.below(100) {
-        0..=64 => Change::Put(key(random), value(random)),
+        0..=54 => Change::Put(key(random), value(random)),
+        55..=64 => {
+            let length = random.below(operators::OPERAND_BYTES_MAX) as u32;
+            Change::Merge(key(random), Value { seed: random.next(), length })
+        }
         65..=84 => Change::Delete(key(random)),
         85..=90 => {
             let (start, end) = range(random);
@@ -175,13 +180,14 @@ fn create_or_drop(random: &mut Random, state: &State) -> Operation {
     let slot = random.below(FAMILY_COUNT as u64) as usize;
     match state.family(slot) {
         Some(_) => Operation::DropFamily(slot),
-        None => Operation::CreateFamily(slot, Box::new(family_options(random))),
+        None => Operation::CreateFamily(slot, Box::new(family_options(slot, random))),
     }
 }
 
 fn reopen(random: &mut Random, now: Durability) -> Operation {
     let durability = if random.one_in(4) { durability(random) } else { now };
-    let families = std::array::from_fn(|_| CfOptions::default());
+    let families =
+        std::array::from_fn(|slot| operators::with_operator(CfOptions::default(), slot, random));
     let settings = Settings { database: options(random, durability), families };
     Operation::Reopen(Ending::Close, Box::new(settings))
 }

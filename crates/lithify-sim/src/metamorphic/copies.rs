@@ -6,7 +6,8 @@ use super::disk::Disk;
 use super::ledger::Before;
 use super::session::{Session, text};
 use crate::model::State;
-use crate::operation::{CopyWay, FAMILIES, FAMILY_COUNT, Move, Settings, Span};
+use crate::operation::{CopyWay, FAMILIES, FAMILY_COUNT, Move, Settings, Span, operators};
+use crate::random::Random;
 use lithify::backup::{BackupId, BackupOptions, BackupStore, RestoreOptions};
 use lithify::fs::{CountingFileSystem, FileCounts, World};
 use lithify::verify::{VerifyOptions, VerifyReport, verify_in};
@@ -172,6 +173,10 @@ fn compare(db: &Db, state: &State) -> Result<u64, String> {
         let (Some(family), Some(content)) = (family, state.family(slot)) else {
             return Err(format!("the family {name} is not there"));
         };
+        if operators::is_merged(slot) {
+            let operator = operators::operator(slot, &mut Random::new(compared));
+            family.supply_merge_operator(operator).map_err(text)?;
+        }
         let mut cursor = family.cursor(scan_range(&Span::All)).map_err(text)?;
         let mut model = ModelCursor::new(content.rows().clone(), Span::All);
         let all = [Move::Next(u32::MAX), Move::Previous(u32::MAX)];

@@ -1,7 +1,7 @@
 //! What a cursor has to show: the same moves over an ordered map.
 
 use crate::model::{Rows, rows_in};
-use crate::operation::{Change, Move, Span, Write};
+use crate::operation::{Change, Move, Span, Write, operators};
 use lithify::{Cursor, ScanRange};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -45,6 +45,12 @@ pub(super) fn overlaid<'w>(rows: &Arc<Rows>, own: impl Iterator<Item = &'w Write
             }
             Change::Delete(key) | Change::SingleDelete(key) => {
                 Arc::make_mut(&mut rows).remove(&key[..]);
+            }
+            Change::Merge(key, operand) => {
+                let rows = Arc::make_mut(&mut rows);
+                let base = rows.get(&key[..]).map(|value| &value[..]);
+                let value = operators::merged(write.family, base, &operand.bytes());
+                rows.insert(key[..].into(), value.into());
             }
             Change::DeleteRange(..) | Change::Once(..) => {}
         }

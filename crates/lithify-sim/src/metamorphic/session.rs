@@ -162,6 +162,7 @@ impl Session<'_> {
                 Change::Put(key, _)
                 | Change::Delete(key)
                 | Change::SingleDelete(key)
+                | Change::Merge(key, _)
                 | Change::Once(key, _) => key,
                 Change::DeleteRange(..) => return false,
             };
@@ -206,6 +207,7 @@ impl Session<'_> {
             Change::Delete(key) => handle.delete(key),
             Change::DeleteRange(start, end) => handle.delete_range(start, end),
             Change::SingleDelete(key) | Change::Once(key, _) => handle.single_delete(key),
+            Change::Merge(key, operand) => handle.merge(key, operand.bytes()),
         };
         self.written(&resolved, false, result)
     }
@@ -222,6 +224,7 @@ impl Session<'_> {
                 Change::SingleDelete(key) | Change::Once(key, _) => {
                     batch.single_delete(handle, key)
                 }
+                Change::Merge(key, operand) => batch.merge(handle, key, operand.bytes()),
             };
         }
         let result = match is_synced {

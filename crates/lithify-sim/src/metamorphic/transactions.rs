@@ -4,7 +4,9 @@
 use super::cursor::{ModelCursor, overlaid, scan_range};
 use super::session::{Session, expect_kind, same_value};
 use crate::model::{Rows, State, rows_in};
-use crate::operation::{Change, Key, Move, Over, Span, TRANSACTION_SLOTS, TransactionCall, Write};
+use crate::operation::{
+    Change, Key, Move, Over, Span, TRANSACTION_SLOTS, TransactionCall, Write, operators,
+};
 use lithify::{Durability, ErrorKind, Transaction};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -36,6 +38,7 @@ impl Changes {
                 Change::Put(key, _)
                 | Change::Delete(key)
                 | Change::SingleDelete(key)
+                | Change::Merge(key, _)
                 | Change::Once(key, _) => {
                     self.keys.insert((incarnation, key.clone()), self.now);
                 }
@@ -79,15 +82,18 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The last own write of a row.
-    fn own(&self, row: &Row) -> Option<&Change> {
-        let key_of = |change: &Change| match change {
-            Change::Put(key, _) | Change::Delete(key) | Change::SingleDelete(key) => *key == row.1,
+    /// The own writes of a row.
+    fn own<'o>(&'o self, row: &'o Row) -> impl DoubleEndedIterator<Item = &'o Change> {
+        let key_of = move |change: &Change| match change {
+            Change::Put(key, _)
+            | Change::Delete(key)
+            | Change::SingleDelete(key)
+            | Change::Merge(key, _) => *key == row.1,
             Change::DeleteRange(..) | Change::Once(..) => false,
         };
-        let mut writes = self.writes.iter().rev();
-        let found = writes.find(|(family, write)| *family == row.0 && key_of(&write.change));
-        found.map(|(_, write)| &write.change)
+        let writes = self.writes.iter();
+        let own = writes.filter(move |(family, write)| *family == row.0 && key_of(&write.change));
+        own.map(|(_, write)| &write.change)
     }
 
     fn is_locked(&self, row: &Row) -> bool {
@@ -252,14 +258,18 @@ impl Session<'_> {
         found: Option<&[u8]>,
     ) -> Result<(), String> {
         self.rows_compared += 1;
-        match open.own(row) {
-            Some(Change::Put(_, value)) => same_value(&row.1, found, Some(&value.bytes())),
-            Some(_) => same_value(&row.1, found, None),
-            None => {
-                let content = self.read_by(open).same_family(family, row.0);
-                same_value(&row.1, found, content.and_then(|content| content.get(&row.1)))
-            }
+        let content = self.read_by(open).same_family(family, row.0);
+        let mut value = content.and_then(|content| content.get(&row.1)).map(<[u8]>::to_vec);
+        for change in open.own(row) {
+            value = match change {
+                Change::Put(_, own) => Some(own.bytes()),
+                Change::Merge(_, operand) => {
+                    Some(operators::merged(family, value.as_deref(), &operand.bytes()))
+                }
+                _ => None,
+            };
         }
+        same_value(&row.1, found, value.as_deref())
     }
 
     /// What the reads of a transaction see, but for its own writes.
@@ -320,6 +330,7 @@ impl Session<'_> {
             Change::Put(key, _)
             | Change::Delete(key)
             | Change::SingleDelete(key)
+            | Change::Merge(key, _)
             | Change::Once(key, _) => key,
         };
         let row = (incarnation, key.clone());
@@ -327,7 +338,7 @@ impl Session<'_> {
         let change = match &write.change {
             Change::Once(key, value) => {
                 let committed = || self.state.family(write.family).and_then(|c| c.get(key));
-                let is_there = match open.own(&row) {
+                let is_there = match open.own(&row).next_back() {
                     Some(own) => matches!(own, Change::Put(..)),
                     None => committed().is_some(),
                 };
@@ -336,12 +347,16 @@ impl Session<'_> {
                     false => Change::Put(key.clone(), *value),
                 }
             }
+            Change::Merge(key, operand) if !operators::is_merged(write.family) => {
+                Change::Put(key.clone(), *operand)
+            }
             other => other.clone(),
         };
         let transaction = &mut open.transaction;
         let result = match &change {
             Change::Put(key, value) => transaction.put(&handle, key, value.bytes()),
             Change::Delete(key) => transaction.delete(&handle, key),
+            Change::Merge(key, operand) => transaction.merge(&handle, key, operand.bytes()),
             _ => transaction.single_delete(&handle, key),
         };
         if !matches!(grant, Grant::Refused(_)) && !self.is_alive(open) {

@@ -1,6 +1,7 @@
 //! Operations from a seed. Keys come from a small space of which a part is hot, so that they
 //! collide; each case stresses some kinds of operations and leaves others out.
 
+use super::operators;
 use super::settings::{database_options, family_options};
 use super::{
     CURSOR_SLOTS, Change, Condition, CopyWay, Ending, FAMILY_COUNT, IngestWay, Key, Move,
@@ -8,7 +9,7 @@ use super::{
     Write,
 };
 use crate::random::Random;
-use lithify::Options;
+use lithify::{CfOptions, Options};
 use std::collections::BTreeMap;
 
 /// Keys that begin so are only written by [`Change::Once`], and no range delete covers them.
@@ -20,6 +21,8 @@ const ONCE_PREFIX: u8 = b'~';
 pub enum Kind {
     /// A put by itself.
     Put,
+    /// A merge operand by itself.
+    Merge,
     /// A delete by itself.
     Delete,
     /// A range delete by itself.
@@ -65,8 +68,9 @@ pub enum Kind {
 }
 
 /// How often each kind comes, of a thousand operations or so.
-const WEIGHTS: [(Kind, u32); 22] = [
-    (Kind::Put, 330),
+const WEIGHTS: [(Kind, u32); 23] = [
+    (Kind::Put, 270),
+    (Kind::Merge, 60),
     (Kind::Delete, 90),
     (Kind::DeleteRange, 10),
     (Kind::Once, 50),
@@ -179,6 +183,12 @@ impl Profile {
     }
 }
 
+/// Options of a family in a slot.
+fn options_of(slot: usize, random: &mut Random) -> CfOptions {
+    let options = family_options(random);
+    operators::with_operator(options, slot, random)
+}
+
 /// Makes operations one after the other, and remembers which slots are in use.
 pub struct Generator {
     random: Random,
@@ -235,7 +245,7 @@ impl Generator {
         let options = database_options(random, self.profile.background_threads);
         Settings {
             database: Options { direct_reads, ..options },
-            families: std::array::from_fn(|_| family_options(random)),
+            families: std::array::from_fn(|slot| options_of(slot, random)),
         }
     }
 
@@ -252,7 +262,7 @@ impl Generator {
 
     fn operation(&mut self, kind: Kind) -> Operation {
         match kind {
-            Kind::Put | Kind::Delete | Kind::DeleteRange | Kind::Once => {
+            Kind::Put | Kind::Merge | Kind::Delete | Kind::DeleteRange | Kind::Once => {
                 Operation::Write(self.write(kind))
             }
             Kind::WriteIf => self.write_if(),
@@ -357,6 +367,10 @@ impl Generator {
         let family = self.family();
         let change = match kind {
             Kind::Delete => Change::Delete(self.key()),
+            Kind::Merge => {
+                let length = self.random.below(operators::OPERAND_BYTES_MAX) as u32;
+                Change::Merge(self.key(), Value { seed: self.random.next(), length })
+            }
             Kind::DeleteRange => self.delete_range(),
             Kind::Once => Change::Once(self.once_key(), self.value()),
             _ => Change::Put(self.key(), self.value()),
@@ -388,6 +402,7 @@ impl Generator {
             0 if has_ranges => Kind::DeleteRange,
             0..=4 => Kind::Delete,
             5 | 6 => Kind::Once,
+            7..=9 => Kind::Merge,
             _ => Kind::Put,
         };
         self.write(kind)
@@ -521,7 +536,7 @@ impl Generator {
 
     fn create_family(&mut self, slot: usize) -> Operation {
         self.families[slot] = true;
-        Operation::CreateFamily(slot, Box::new(family_options(&mut self.random)))
+        Operation::CreateFamily(slot, Box::new(options_of(slot, &mut self.random)))
     }
 
     fn change_family(&mut self) -> Operation {
@@ -533,7 +548,7 @@ impl Generator {
             self.families[slot] = false;
             return Operation::DropFamily(slot);
         }
-        Operation::ChangeFamily(slot, Box::new(family_options(&mut self.random)))
+        Operation::ChangeFamily(slot, Box::new(options_of(slot, &mut self.random)))
     }
 
     fn copy(&mut self) -> Operation {

@@ -7,6 +7,7 @@
 
 mod dictionaries;
 mod generator;
+pub mod operators;
 pub(crate) mod settings;
 
 pub use dictionaries::vary as vary_dictionaries;
@@ -74,6 +75,9 @@ pub enum Change {
     DeleteRange(Key, Key),
     /// Removes a key by single delete. Scripts have [`Change::Once`] instead.
     SingleDelete(Key),
+    /// Adds an operand. Where the family has no merge operator, [`crate::model::State::resolve`] makes a
+    /// put of it.
+    Merge(Key, Value),
     /// Puts the key if it is not there, else removes it by single delete: the one way in which
     /// single deletes keep their contract. [`crate::model::State::resolve`] says which it is.
     Once(Key, Value),

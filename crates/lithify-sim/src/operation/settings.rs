@@ -2,7 +2,7 @@
 //! tables and levels, and contradicting nothing.
 
 use crate::random::Random;
-use lithify::{CfOptions, CompressionPolicy, Durability, Objective, Options};
+use lithify::{CfOptions, CompressionPolicy, Durability, MergeOperator, Objective, Options};
 
 const KIB: usize = 1 << 10;
 
@@ -53,6 +53,8 @@ pub fn family_options(random: &mut Random) -> CfOptions {
         fanout: *random.pick(&[2, 2, 3, 4, 8]),
         filter_bits_per_key,
         prefix_length_bytes,
+        // By slot: see `operators`.
+        merge_operator: MergeOperator::none(),
     }
 }
 

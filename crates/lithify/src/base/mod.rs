@@ -68,6 +68,8 @@ pub enum ValueKind {
     SingleDelete = 2,
     /// Removes all older entries of a range of keys; lives outside the ordered entries.
     RangeDelete = 3,
+    /// Adds an operand to the value below it.
+    Merge = 4,
 }
 
 impl ValueKind {
@@ -78,6 +80,7 @@ impl ValueKind {
             1 => ValueKind::Put,
             2 => ValueKind::SingleDelete,
             3 => ValueKind::RangeDelete,
+            4 => ValueKind::Merge,
             _ => return None,
         })
     }

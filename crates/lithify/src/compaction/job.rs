@@ -9,13 +9,17 @@
 //!
 //! After any error the files written so far are removed and the inputs stay live.
 
+use super::folding::{Base, Folded, Folding};
 use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, Copied, NewTable, OutputPlan, TableSink, Workshop};
-use super::rules::{Rules, Verdict};
+use super::rules::{Decision, Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use super::survivors::Survivors;
-use crate::base::{Charge, Clock, Level, MemoryUse, SequenceNumber, Trailer};
+use crate::base::{
+    Charge, Clock, Level, MemoryUse, SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind,
+};
 use crate::manifest::{KeyRange, Version};
+use crate::operator::MergeOperator;
 use crate::stats::{Cause, Counter, WorkMeter};
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, Result};
@@ -127,6 +131,8 @@ pub(crate) struct MergePlan {
     /// The range tombstones of the inputs, within the sub-range.
     pub(crate) tombstones: FragmentedTombstones,
     pub(crate) deeper: Deeper,
+    /// Folds the operands of the family.
+    pub(crate) operator: Arc<MergeOperator>,
     pub(crate) output: OutputPlan,
 }
 
@@ -149,6 +155,7 @@ pub(crate) struct MergeJob {
     phase: Phase,
     merge: Merge,
     rules: Rules,
+    folding: Folding,
     sink: TableSink,
     tombstones: FragmentedTombstones,
     survivors: Survivors,
@@ -192,6 +199,7 @@ impl MergeJob {
             phase: Phase::Merge,
             merge: plan.merge,
             rules,
+            folding: Folding::new(plan.operator),
             tombstones: plan.tombstones,
             survivors,
             upper: None,
@@ -224,8 +232,10 @@ impl MergeJob {
 
     /// Brings the charge up to what the buffers hold; the cache makes room for what they grew.
     fn recharge(&mut self) {
-        let bytes =
-            self.merge.memory_bytes() + self.sink.memory_bytes() + self.survivors.memory_bytes();
+        let bytes = self.merge.memory_bytes()
+            + self.folding.memory_bytes()
+            + self.sink.memory_bytes()
+            + self.survivors.memory_bytes();
         let grows = bytes > self.charge.bytes();
         self.charge.resize(bytes);
         if grows {
@@ -330,12 +340,96 @@ impl MergeJob {
 
     /// Ends the entries of the current key, if there is one.
     fn end_key(&mut self, meter: &mut WorkMeter) -> Result<()> {
-        if std::mem::take(&mut self.has_key)
-            && let Some(trailer) = self.rules.end_key(self.nothing_deeper)
-        {
-            self.write_entry(trailer, meter)?;
+        if !std::mem::take(&mut self.has_key) {
+            return Ok(());
         }
-        Ok(())
+        if !self.folding.is_empty() {
+            self.end_operands(meter)?;
+        }
+        match self.rules.end_key(self.nothing_deeper) {
+            Some(trailer) => self.write_entry(trailer, meter),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the operands behind which the key has no more entries.
+    #[cold]
+    fn end_operands(&mut self, meter: &mut WorkMeter) -> Result<()> {
+        let mut is_based_on_nothing = self.nothing_deeper && self.folding.stripe() == 0;
+        if planted!(BaseTakenForNothing) {
+            is_based_on_nothing = true;
+        }
+        if !is_based_on_nothing {
+            return self.write_operands(Base::Unknown, false, meter).map(drop);
+        }
+        // As rule 4 has it for puts.
+        let covering = self.tombstones.covering_sequence(&self.key, SEQUENCE_MAX);
+        let zeroes = self.folding.is_newest() && covering == 0;
+        self.write_operands(Base::Nothing, zeroes, meter).map(drop)
+    }
+
+    /// Writes the operands at hand, folded over their base as far as that can be, and then with sequence
+    /// number 0 if `zeroes`; false if they are as they were.
+    fn write_operands(
+        &mut self,
+        base: Base<'_>,
+        zeroes: bool,
+        meter: &mut WorkMeter,
+    ) -> Result<bool> {
+        let folded = self.folding.fold(&self.key, base);
+        let is_folded = matches!(folded, Folded::Entry(..));
+        match folded {
+            Folded::Entry(mut trailer, value) => {
+                if zeroes {
+                    trailer = Trailer::new(0, ValueKind::Put);
+                }
+                self.entries_out += 1;
+                self.sink.add(&self.key, trailer, &value, meter)?;
+            }
+            Folded::Unfolded => {
+                for (trailer, operand) in self.folding.iter() {
+                    self.entries_out += 1;
+                    self.sink.add(&self.key, trailer, operand, meter)?;
+                }
+            }
+        }
+        self.folding.clear();
+        Ok(is_folded)
+    }
+
+    /// Deals with an entry of a key with operands, which the rules have judged; false if it is to be
+    /// written as they say.
+    #[cold]
+    fn place_beside_operands(
+        &mut self,
+        decision: &Decision,
+        meter: &mut WorkMeter,
+    ) -> Result<bool> {
+        let is_seen_alike = decision.stripe == self.folding.stripe();
+        let kind = self.merge.trailer().kind();
+        let mut gathers = is_seen_alike;
+        if planted!(FoldAcrossSnapshots) {
+            gathers = true;
+        }
+        match decision.verdict {
+            // Nobody sees it below the operands.
+            Verdict::Drop => Ok(true),
+            Verdict::Keep(trailer) if kind == Some(ValueKind::Merge) => {
+                if !self.folding.is_empty() && !gathers {
+                    self.write_operands(Base::Unknown, false, meter)?;
+                }
+                let entry = (trailer, decision.stripe);
+                self.folding.push(entry, self.merge.value(), decision.is_newest);
+                Ok(true)
+            }
+            _ if !is_seen_alike => self.write_operands(Base::Unknown, false, meter).map(|_| false),
+            Verdict::Hold => self.write_operands(Base::Nothing, false, meter).map(|_| false),
+            Verdict::Keep(_) if kind == Some(ValueKind::Put) => {
+                let value = self.merge.value().to_vec();
+                self.write_operands(Base::Value(&value), false, meter)
+            }
+            Verdict::Keep(_) => self.write_operands(Base::Nothing, false, meter),
+        }
     }
 
     /// Writes a single delete of the current key that was held back.
@@ -359,9 +453,15 @@ impl MergeJob {
             self.entries_out += 1;
             self.sink.add(&self.key, trailer, &[], meter)?;
         }
+        let is_operand = self.merge.trailer().kind() == Some(ValueKind::Merge);
+        if (is_operand || !self.folding.is_empty())
+            && self.place_beside_operands(&decision, meter)?
+        {
+            return Ok(bytes);
+        }
         if let Verdict::Keep(trailer) = decision.verdict {
             self.entries_out += 1;
-            self.sink.add(&self.key, trailer, value, meter)?;
+            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
         }
         Ok(bytes)
     }
@@ -392,6 +492,11 @@ impl MergeJob {
         let misuses = self.rules.single_delete_misuses();
         if misuses > 0 {
             self.workshop.ledger.count(Counter::SingleDeleteMisuses, misuses);
+        }
+        let Folding { folded, failures, .. } = self.folding;
+        if folded + failures > 0 {
+            self.workshop.ledger.count(Counter::CompactedOperands, folded);
+            self.workshop.ledger.count(Counter::MergeFailures, failures);
         }
         self.is_reported = true;
         self.sink.note_work(spent.cpu_ns);

@@ -14,6 +14,9 @@
 //!    compresses to nothing. Not where an older range tombstone covers its key: it may be kept
 //!    for other keys, and would then delete the put.
 //!
+//! 5. A merge operand shadows nothing. It is kept, and `folding` makes one entry of the operands of a
+//!    stripe and what they are based on.
+//!
 //! A kept entry that is obsolete for all but a snapshot is noted by the sequence at which it
 //! became so: the table can be rewritten with profit once no snapshot is older.
 
@@ -38,6 +41,10 @@ pub(crate) struct Decision {
     pub(crate) released: Option<Trailer>,
     /// The entry itself.
     pub(crate) verdict: Verdict,
+    /// The stripe it is in.
+    pub(crate) stripe: usize,
+    /// Whether it is the newest of its key.
+    pub(crate) is_newest: bool,
 }
 
 /// The state of the rules within one merge.
@@ -96,6 +103,34 @@ impl Rules {
         (!droppable).then_some(held)
     }
 
+    /// What the next older entry does to a single delete that is held: gives it if it is to be written
+    /// now; `None` if the two go together.
+    #[inline]
+    fn meet_held(
+        &mut self,
+        kind: ValueKind,
+        stripe: usize,
+        nothing_deeper: bool,
+    ) -> Option<Option<Trailer>> {
+        let Some(held) = self.held else { return Some(None) };
+        let mut is_seen_alike = self.stripe(held.sequence()) == stripe;
+        if planted!(SingleDeleteAcrossSnapshot) && kind == ValueKind::Put {
+            is_seen_alike = true;
+        }
+        if kind == ValueKind::Put && is_seen_alike {
+            self.held = None;
+            self.settled_stripe = Some(stripe);
+            return None;
+        }
+        if kind == ValueKind::Delete && is_seen_alike {
+            // The delete removes all that the single delete would, and more.
+            self.held = None;
+            self.shadowing_stripe = None;
+            return Some(None);
+        }
+        Some(self.release(nothing_deeper))
+    }
+
     /// Judges the next entry of the current key. `covering` gives the newest range tombstone
     /// over the key at or below a sequence; `nothing_deeper` says that no level below the target
     /// can hold the key.
@@ -108,36 +143,28 @@ impl Rules {
     ) -> Result<Decision> {
         let Some(kind) = trailer.kind() else {
             return Err(Error::corruption("an entry has an unknown kind")
-                .expected("0 to 3", trailer.0 & 0xff));
+                .expected("0 to 4", trailer.0 & 0xff));
         };
         let sequence = trailer.sequence();
         let stripe = self.stripe(sequence);
         let newer = self.newer_sequence.replace(sequence);
-        let mut released = None;
-        if let Some(held) = self.held {
-            let mut is_seen_alike = self.stripe(held.sequence()) == stripe;
-            if planted!(SingleDeleteAcrossSnapshot) && kind == ValueKind::Put {
-                is_seen_alike = true;
-            }
-            if kind == ValueKind::Put && is_seen_alike {
-                self.held = None;
-                self.settled_stripe = Some(stripe);
-                return Ok(Decision { released: None, verdict: Verdict::Drop });
-            }
-            if kind == ValueKind::Delete && is_seen_alike {
-                // The delete removes all that the single delete would, and more.
-                self.held = None;
-                self.shadowing_stripe = None;
-            } else {
-                released = self.release(nothing_deeper);
-            }
-        }
+        let Some(released) = self.meet_held(kind, stripe, nothing_deeper) else {
+            return Ok(Decision {
+                released: None,
+                verdict: Verdict::Drop,
+                stripe,
+                is_newest: false,
+            });
+        };
         let shadowed = self.shadowing_stripe == Some(stripe);
         let newest_tombstone =
             covering(self.snapshots.get(stripe).copied().unwrap_or(SEQUENCE_MAX));
         let covered = newest_tombstone > sequence;
-        self.shadowing_stripe = Some(stripe);
         let gone = covered || (shadowed && kind != ValueKind::SingleDelete);
+        // What an operand adds to is below it.
+        if kind != ValueKind::Merge || gone {
+            self.shadowing_stripe = Some(stripe);
+        }
         if gone && kind == ValueKind::Put && self.settled_stripe == Some(stripe) && !covered {
             self.single_delete_misuses += 1;
         }
@@ -166,9 +193,9 @@ impl Rules {
                 let zeroed = is_oldest && covering(sequence) == 0;
                 Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })
             }
-            ValueKind::Delete | ValueKind::RangeDelete => Verdict::Keep(trailer),
+            ValueKind::Delete | ValueKind::RangeDelete | ValueKind::Merge => Verdict::Keep(trailer),
         };
-        Ok(Decision { released, verdict })
+        Ok(Decision { released, verdict, stripe, is_newest: newer.is_none() })
     }
 
     /// Takes the largest sequence at which a kept entry became obsolete since the last call;
@@ -215,6 +242,7 @@ mod tests {
             let letter = match trailer.kind() {
                 Some(ValueKind::Put) => 'p',
                 Some(ValueKind::Delete) => 'd',
+                Some(ValueKind::Merge) => 'm',
                 _ => 's',
             };
             written.push(format!("{letter}{}", trailer.sequence()));
@@ -223,6 +251,7 @@ mod tests {
             let kind = match &entry[..1] {
                 "p" => ValueKind::Put,
                 "d" => ValueKind::Delete,
+                "m" => ValueKind::Merge,
                 _ => ValueKind::SingleDelete,
             };
             let trailer = Trailer::new(entry[1..].parse().unwrap(), kind);
@@ -276,6 +305,20 @@ mod tests {
         assert_eq!(run(&[100], "s10 p9 s8", false), "s8");
         assert_eq!(run(&[100], "s10 p9 s8 p7", false), "");
         assert_eq!(run(&[100], "p11 s10 p9 s8 p7", false), "p11");
+    }
+
+    #[test]
+    fn a_merge_shadows_nothing_and_is_shadowed() {
+        assert_eq!(run(&[100], "m9 m8 p7 p5", true), "m9 m8 p7");
+        assert_eq!(run(&[100], "p9 m8 m7", false), "p9");
+        assert_eq!(run(&[100], "d9 m8", false), "d9");
+        assert_eq!(run(&[100], "d9 m8", true), "");
+        assert_eq!(run(&[7, 100], "p9 m7 p5", true), "p9 m7 p5");
+        assert_eq!(run(&[100], "s9 m8", false), "s9");
+        assert_eq!(run(&[100], "m9 s8 p7", true), "m9");
+        let at_8 = |upper: SequenceNumber| if upper >= 8 { 8 } else { 0 };
+        assert_eq!(run_covered(&[100], "m9 m7 p5", false, at_8).0, "m9");
+        assert_eq!(run_covered(&[7, 100], "m9 m7 p5", false, at_8).0, "m9 m7 p5");
     }
 
     #[test]

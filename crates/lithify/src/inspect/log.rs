@@ -170,6 +170,7 @@ fn entry_item(entry: &LoggedEntry<'_>, sequence: u64, full: bool) -> Item {
         .bytes("key", entry.key, full);
     match entry.kind {
         ValueKind::Put => item.bytes("value", entry.value, full),
+        ValueKind::Merge => item.bytes("operand", entry.value, full),
         ValueKind::RangeDelete => item.bytes("end", entry.value, full),
         ValueKind::Delete | ValueKind::SingleDelete => item,
     }
@@ -181,6 +182,7 @@ pub(super) fn kind_name(kind: ValueKind) -> &'static str {
         ValueKind::Put => "put",
         ValueKind::SingleDelete => "single_delete",
         ValueKind::RangeDelete => "range_delete",
+        ValueKind::Merge => "merge",
     }
 }
 

@@ -6,13 +6,14 @@
 //! the value is copied into a buffer that is reused. Neither way allocates per row.
 
 use super::merging::Lead;
-use super::{DeadRanges, MergingCursor, TombstoneSet};
+use super::{DeadRanges, FamilyRows, MergingCursor, TombstoneSet};
 use crate::base::{COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
 use crate::stats::WorkMeter;
 use crate::table::ReadContext;
 use crate::{Error, Result};
+use folding::Folding;
 use std::sync::Arc;
 
 /// The keys that a cursor may show: from `lower` on, up to but without `upper`.
@@ -67,6 +68,8 @@ macro_rules! context {
     };
 }
 
+mod folding;
+
 /// After so many dead entries in one move, it is asked whether a known dead range lies ahead.
 const PASSED_PER_LOOK: u32 = 8;
 
@@ -74,13 +77,12 @@ const PASSED_PER_LOOK: u32 = 8;
 /// the head of a queue, on average, and the price of a note each.
 const PASSED_NOTED_MIN: u32 = 24;
 
-/// What a cursor knows and learns of ranges without rows.
-pub(crate) struct DeadWatch {
-    pub(crate) ranges: Arc<DeadRanges>,
+/// How a cursor knows and learns of ranges without rows.
+struct DeadWatch {
     /// Every write up to here is in what the cursor reads.
-    pub(crate) horizon: SequenceNumber,
+    horizon: SequenceNumber,
     /// False where the cursor sees writes of its own, which hide rows from nobody else.
-    pub(crate) may_note: bool,
+    may_note: bool,
 }
 
 /// Sequence numbers from here on are a transaction's own writes, which it always sees.
@@ -94,6 +96,8 @@ enum Position {
     Forward,
     /// The same, and the merge may lead to the next row: `key` is not that of the row.
     Leading,
+    /// On a row, saved in the buffers; the merge stands behind entries of it that were folded.
+    Folded,
     /// On a row, saved in the buffers; the merge stands before its key.
     Backward,
     /// On a row; the merge stands on its entry and may lead to the row before.
@@ -111,6 +115,8 @@ pub(crate) struct Moved {
     pub(crate) seeks: u64,
     /// Entries passed that were no row: tombstones, shadowed and invisible ones.
     pub(crate) skipped_entries: u64,
+    /// Merge operands that became values.
+    pub(crate) folded_operands: u64,
 }
 
 /// A cursor over the rows that one snapshot sees.
@@ -123,11 +129,13 @@ pub(crate) struct RowCursor {
     position: Position,
     /// The key of the current row, or the last one resolved.
     key: Vec<u8>,
-    /// The value of the current row when going back.
+    /// The value of the current row when going back, or when it was folded.
     value: Vec<u8>,
+    folding: Folding,
     moved: Moved,
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
+    family: Option<Arc<FamilyRows>>,
     dead: Option<DeadWatch>,
     /// Where the move at hand had passed some dead entries, if it began at no given key.
     walk_start: Vec<u8>,
@@ -150,16 +158,33 @@ impl RowCursor {
             position: Position::Fresh,
             key: Vec::new(),
             value: Vec::new(),
+            folding: Folding::default(),
             moved: Moved::default(),
             meter: WorkMeter::default(),
+            family: None,
             dead: None,
             walk_start: Vec::new(),
         }
     }
 
-    /// From now on ranges without rows are jumped over, and noted.
-    pub(crate) fn watch_dead_ranges(&mut self, watch: DeadWatch) {
-        self.dead = Some(watch);
+    /// Shows the rows of that family as users see them.
+    pub(crate) fn show_rows_of(&mut self, family: Arc<FamilyRows>) {
+        self.family = Some(family);
+    }
+
+    /// From now on ranges without rows are jumped over, and noted if `may_note`: not where the cursor
+    /// sees writes of its own, which hide rows from nobody else. All up to `horizon` is in what is read.
+    pub(crate) fn watch_dead_ranges(&mut self, horizon: SequenceNumber, may_note: bool) {
+        self.dead = Some(DeadWatch { horizon, may_note });
+    }
+
+    /// The family, if it was said.
+    pub(crate) fn family(&self) -> Option<&FamilyRows> {
+        self.family.as_deref()
+    }
+
+    fn known_dead(&self) -> Option<(&DeadRanges, &DeadWatch)> {
+        Some((&self.family.as_deref()?.dead_ranges, self.dead.as_ref()?))
     }
 
     fn sees(&self, sequence: SequenceNumber) -> bool {
@@ -175,7 +200,7 @@ impl RowCursor {
     pub(crate) fn key(&self) -> &[u8] {
         match self.position {
             Position::Leading | Position::LeadingBack => self.merge.key(),
-            Position::Forward | Position::Backward => &self.key,
+            Position::Forward | Position::Folded | Position::Backward => &self.key,
             _ => &[],
         }
     }
@@ -185,7 +210,7 @@ impl RowCursor {
     pub(crate) fn value(&self) -> &[u8] {
         match self.position {
             Position::Forward | Position::Leading | Position::LeadingBack => self.merge.value(),
-            Position::Backward => &self.value,
+            Position::Folded | Position::Backward => &self.value,
             _ => &[],
         }
     }
@@ -196,7 +221,8 @@ impl RowCursor {
 
     /// What was counted since the last call.
     pub(crate) fn take_moved(&mut self) -> Moved {
-        std::mem::take(&mut self.moved)
+        let folded_operands = std::mem::take(&mut self.folding.folded);
+        Moved { folded_operands, ..std::mem::take(&mut self.moved) }
     }
 
     /// To the first row at or behind `key`.
@@ -216,7 +242,8 @@ impl RowCursor {
     }
 
     fn seek_within(&mut self, key: &[u8]) -> Result<bool> {
-        let end = self.dead.as_ref().and_then(|dead| dead.ranges.end_behind(key, dead.horizon));
+        let dead = self.known_dead();
+        let end = dead.and_then(|(ranges, watch)| ranges.end_behind(key, watch.horizon));
         match (end.as_deref(), key) {
             (None, []) => self.merge.seek_to_first(context!(self))?,
             (end, key) => {
@@ -236,7 +263,7 @@ impl RowCursor {
         if self.bounds.before_lower(key) {
             return Ok(false);
         }
-        let is_watched = self.dead.as_ref().is_some_and(|dead| dead.ranges.is_watched());
+        let is_watched = self.known_dead().is_some_and(|(ranges, _)| ranges.is_watched());
         let limit = is_watched.then(|| [key, &[0]].concat());
         let has_jumped = match &limit {
             Some(limit) => self.jump_back(limit)?,
@@ -288,6 +315,7 @@ impl RowCursor {
                 self.merge.next(context!(self))?;
                 self.find_next(true, None)
             }
+            Position::Folded => self.find_next(true, None),
             Position::Backward | Position::LeadingBack => {
                 self.keep_key();
                 self.position = Position::AtEnd;
@@ -303,7 +331,7 @@ impl RowCursor {
         match self.position {
             Position::Fresh | Position::AtEnd => self.seek_to_last(),
             Position::AtStart => Ok(false),
-            Position::Forward | Position::Leading => {
+            Position::Forward | Position::Leading | Position::Folded => {
                 self.keep_key();
                 self.position = Position::AtStart;
                 let key = std::mem::take(&mut self.key);
@@ -386,12 +414,16 @@ impl RowCursor {
                 self.key.extend_from_slice(key);
                 resolved = true;
                 has_resolved = true;
-                if is_put(trailer)? && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
-                    let may_lead = self.tombstones.is_empty() && self.merge.can_lead(self.snapshot);
-                    self.position = if may_lead { Position::Leading } else { Position::Forward };
+                let shows = shows_row(trailer)?;
+                if shows && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
                     if passed >= PASSED_NOTED_MIN {
                         self.note_dead(origin, true);
                     }
+                    if trailer.kind() == Some(ValueKind::Merge) {
+                        return self.fold_next();
+                    }
+                    let may_lead = self.tombstones.is_empty() && self.merge.can_lead(self.snapshot);
+                    self.position = if may_lead { Position::Leading } else { Position::Forward };
                     return Ok(true);
                 }
             }
@@ -412,8 +444,8 @@ impl RowCursor {
     #[cold]
     fn jump_on(&mut self, passed: u32) -> Result<bool> {
         self.mark_walk(passed);
-        let Some(dead) = &self.dead else { return Ok(false) };
-        let Some(end) = dead.ranges.end_behind(self.merge.key(), dead.horizon) else {
+        let Some((ranges, watch)) = self.known_dead() else { return Ok(false) };
+        let Some(end) = ranges.end_behind(self.merge.key(), watch.horizon) else {
             return Ok(false);
         };
         self.merge.seek(&end, Trailer(u64::MAX), context!(self))?;
@@ -438,8 +470,8 @@ impl RowCursor {
 
     /// Before the dead range that ends at `limit` or goes on behind it; false if there is none.
     fn jump_back(&mut self, limit: &[u8]) -> Result<bool> {
-        let Some(dead) = &self.dead else { return Ok(false) };
-        let Some(start) = dead.ranges.start_before(limit, dead.horizon) else { return Ok(false) };
+        let Some((ranges, watch)) = self.known_dead() else { return Ok(false) };
+        let Some(start) = ranges.start_before(limit, watch.horizon) else { return Ok(false) };
         self.merge.seek_for_prev(&start, Trailer(u64::MAX), context!(self))?;
         Ok(true)
     }
@@ -448,27 +480,30 @@ impl RowCursor {
     /// row either.
     #[cold]
     fn note_dead(&mut self, origin: Option<&[u8]>, is_row: bool) {
-        let Some(dead) = self.dead.as_ref().filter(|dead| dead.may_note) else { return };
-        if !is_row {
-            self.key.push(0);
-        }
+        let upper = match is_row {
+            true => self.key.clone(),
+            false => [&self.key[..], &[0]].concat(),
+        };
         // Where it was marked there may be a row: that which the move left.
         self.walk_start.push(0);
         let lower = origin.unwrap_or(&self.walk_start);
-        dead.ranges.note((lower, &self.key), (self.snapshot, dead.horizon));
+        if let Some((ranges, watch)) = self.known_dead().filter(|(_, watch)| watch.may_note) {
+            ranges.note((lower, &upper), (self.snapshot, watch.horizon));
+        }
     }
 
     /// Notes that there is no row from `self.key` on, or behind it if that is one, up to where the
     /// move back began.
     #[cold]
     fn note_dead_back(&mut self, limit: Option<&[u8]>, is_row: bool) {
-        let Some(dead) = self.dead.as_ref().filter(|dead| dead.may_note) else { return };
+        let known = self.known_dead().filter(|(_, watch)| watch.may_note);
+        let Some((ranges, watch)) = known else { return };
         let upper = limit.unwrap_or(&self.walk_start);
         let mut lower = self.key.clone();
         if is_row {
             lower.push(0);
         }
-        dead.ranges.note((&lower, upper), (self.snapshot, dead.horizon));
+        ranges.note((&lower, upper), (self.snapshot, watch.horizon));
     }
 
     /// Back from the merge's entry to the row before it. All keys before `limit` were sought, if it
@@ -503,12 +538,19 @@ impl RowCursor {
                     self.key.extend_from_slice(key);
                     started = true;
                     has_resolved = true;
+                    self.folding.restart(false);
                 }
-                live = is_put(trailer)?
-                    && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
-                if live {
-                    self.value.clear();
-                    self.value.extend_from_slice(self.merge.value());
+                let shows = shows_row(trailer)?;
+                live =
+                    shows && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
+                if live && trailer.kind() == Some(ValueKind::Merge) {
+                    self.folding.push(trailer, self.merge.value());
+                } else {
+                    self.folding.restart(live);
+                    if live {
+                        self.value.clear();
+                        self.value.extend_from_slice(self.merge.value());
+                    }
                 }
             }
             self.moved.skipped_entries += 1;
@@ -522,9 +564,13 @@ impl RowCursor {
         if passed >= PASSED_NOTED_MIN && has_resolved {
             self.note_dead_back(limit, live);
         }
-        // One of those passed is the row's.
-        self.moved.skipped_entries -= u64::from(live);
-        self.position = if live { Position::Backward } else { Position::AtStart };
+        self.position = Position::AtStart;
+        if live {
+            // Of those passed.
+            self.moved.skipped_entries -= self.folding.parts();
+            self.fold()?;
+            self.position = Position::Backward;
+        }
         Ok(live)
     }
 }
@@ -534,12 +580,14 @@ fn is_same_key(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && compare_keys(a, b).is_eq()
 }
 
-fn is_put(trailer: Trailer) -> Result<bool> {
+/// Whether a key has a value where its newest entry is of that kind.
+#[inline]
+fn shows_row(trailer: Trailer) -> Result<bool> {
     match trailer.kind() {
-        Some(kind) => Ok(kind == ValueKind::Put),
+        Some(kind) => Ok(matches!(kind, ValueKind::Put | ValueKind::Merge)),
         None => {
             Err(Error::corruption("an entry has an unknown kind")
-                .expected("0 to 3", trailer.0 & 0xff))
+                .expected("0 to 4", trailer.0 & 0xff))
         }
     }
 }

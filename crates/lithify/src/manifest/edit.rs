@@ -30,8 +30,11 @@ const SAFE_TO_SKIP: u8 = 0x80;
 /// decided by cost, blocks of a size that is.
 pub const FEATURE_DECIDED_COMPRESSION: u32 = 1;
 
+/// A family has a merge operator, and so entries that an older version does not know.
+pub const FEATURE_MERGE: u32 = 2;
+
 /// All bits of [`Change::Features`] that this version knows.
-pub const KNOWN_FEATURES: u32 = FEATURE_DECIDED_COMPRESSION;
+pub const KNOWN_FEATURES: u32 = FEATURE_DECIDED_COMPRESSION | FEATURE_MERGE;
 
 /// One change of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -234,6 +234,7 @@ impl Repair<'_> {
                 ValueKind::Put => batch.put(family, entry.key, entry.value),
                 ValueKind::Delete => batch.delete(family, entry.key),
                 ValueKind::SingleDelete => batch.single_delete(family, entry.key),
+                ValueKind::Merge => batch.merge_blindly(family, entry.key, entry.value),
                 ValueKind::RangeDelete => batch.delete_range(family, entry.key, entry.value),
             };
         }

@@ -57,7 +57,7 @@ impl Repair<'_> {
             files.length(&FileName::Table(table.number).path(self.source)).unwrap_or(0)
         });
         let expected_bytes = lengths.sum();
-        repaired.rows = self.write_rows(&version, target, expected_bytes)?;
+        repaired.rows = self.write_rows(&version, (db, target), expected_bytes)?;
         self.report.families.push(repaired);
         Ok(())
     }
@@ -77,14 +77,32 @@ impl Repair<'_> {
     fn write_rows(
         &mut self,
         version: &Arc<Version>,
-        target: &ColumnFamily,
+        (db, target): (&Db, &ColumnFamily),
         expected_bytes: u64,
     ) -> Result<u64> {
         let mut rows = self.rows_of(version)?;
         let mut ingest = target.ingest()?;
         let (mut passed_bytes, mut pending_bytes) = (0, 0);
+        let operator = target.family.rows.operator();
+        let mut unfolded = Vec::new();
         while rows.next()? {
-            ingest.put(rows.key(), rows.value())?;
+            match rows.unfolded() {
+                None => ingest.put(rows.key(), rows.value())?,
+                Some((operands, has_base)) => {
+                    let base = has_base.then(|| rows.value());
+                    match operator.fold(rows.key(), base, operands) {
+                        Ok(value) => ingest.put(rows.key(), value)?,
+                        Err(_) => {
+                            if let Some(base) = base {
+                                ingest.put(rows.key(), base)?;
+                            }
+                            let key: Box<[u8]> = rows.key().into();
+                            let operands = operands.oldest_first().map(<[u8]>::to_vec);
+                            unfolded.push((key, operands.collect::<Vec<_>>(), has_base));
+                        }
+                    }
+                }
+            }
             pending_bytes += (rows.key().len() + rows.value().len()) as u64;
             if pending_bytes >= PACE_BYTES {
                 let bytes = std::mem::take(&mut pending_bytes).min(expected_bytes - passed_bytes);
@@ -93,7 +111,17 @@ impl Repair<'_> {
             }
         }
         self.pace.advance(expected_bytes - passed_bytes)?;
-        Ok(ingest.commit()?.rows)
+        let mut rows = ingest.commit()?.rows;
+        // Above what was ingested: an operator of the user's is not here to fold them.
+        for (key, operands, has_base) in unfolded {
+            let mut batch = db.batch();
+            for operand in operands {
+                batch.merge_blindly(target, &key, &operand);
+            }
+            batch.commit()?;
+            rows += u64::from(!has_base);
+        }
+        Ok(rows)
     }
 
     fn rows_of(&self, version: &Arc<Version>) -> Result<RowCursor> {

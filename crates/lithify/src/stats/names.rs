@@ -125,6 +125,14 @@ named_list! {
         SingleDeletes = "single-deletes", "count";
         /// Range deletes committed.
         RangeDeletes = "range-deletes", "count";
+        /// Merge operands committed.
+        Merges = "merges", "count";
+        /// Merge operands that reads made values of.
+        FoldedOperands = "folded-operands", "count";
+        /// Merge operands that flushes and compactions made values of, or one operand of several.
+        CompactedOperands = "compacted-operands", "count";
+        /// Rows whose merge operator failed in a flush or compaction; their operands stayed.
+        MergeFailures = "merge-failures", "count";
         /// Bytes of keys and values committed: the denominator of write amplification.
         IngestedBytes = "ingested-bytes", "bytes";
         /// Tables that bulk ingest made live.
@@ -303,8 +311,8 @@ named_list! {
         CpuPerCursor = "cpu-per-cursor", "us";
         /// CPU time of user-scan / nexts.
         CpuPerRow = "cpu-per-row", "us";
-        /// CPU time of wal, user-write, flush and compaction / (puts + deletes + single-deletes +
-        /// range-deletes).
+        /// CPU time of wal, user-write, flush and compaction / (puts + merges + deletes +
+        /// single-deletes + range-deletes).
         CpuPerWrite = "cpu-per-write", "us";
         /// Time in which at least one writer was held back / uptime.
         SlowedShare = "slowed-share", "share";
@@ -326,6 +334,8 @@ impl Counter {
             | Counter::WalWrites
             | Counter::WalSyncs
             | Counter::SingleDeleteMisuses
+            | Counter::CompactedOperands
+            | Counter::MergeFailures
             | Counter::TransactionCommits
             | Counter::TransactionRollbacks
             | Counter::LockRequests
@@ -348,6 +358,8 @@ impl Counter {
             | Counter::Nexts
             | Counter::SkippedEntries
             | Counter::Puts
+            | Counter::Merges
+            | Counter::FoldedOperands
             | Counter::Deletes
             | Counter::SingleDeletes
             | Counter::RangeDeletes

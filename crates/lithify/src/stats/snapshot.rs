@@ -137,9 +137,15 @@ pub(super) fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
     (divisor != 0).then(|| dividend as f64 / divisor as f64)
 }
 
-/// All writes that were committed: puts and deletes of every kind.
+/// All writes that were committed: puts, merges and deletes of every kind.
 pub(super) fn writes(counter: impl Fn(Counter) -> u64) -> u64 {
-    let kinds = [Counter::Puts, Counter::Deletes, Counter::SingleDeletes, Counter::RangeDeletes];
+    let kinds = [
+        Counter::Puts,
+        Counter::Merges,
+        Counter::Deletes,
+        Counter::SingleDeletes,
+        Counter::RangeDeletes,
+    ];
     kinds.into_iter().map(counter).sum()
 }
 

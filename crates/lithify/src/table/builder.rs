@@ -177,7 +177,7 @@ impl TableBuilder {
             value = &value[..value.len().min(self.options.block_size_bytes)];
         }
         match trailer.kind() {
-            Some(ValueKind::Put) => {}
+            Some(ValueKind::Put | ValueKind::Merge) => {}
             Some(ValueKind::Delete) => self.properties.deletes += 1,
             Some(ValueKind::SingleDelete) => self.properties.single_deletes += 1,
             _ => return Err(Error::invalid("kind of an entry of a table")),

@@ -25,6 +25,17 @@ pub(super) const HEADER_SIZE: usize = 40;
 /// Bytes of a restart.
 pub(super) const RESTART_SIZE: usize = 8;
 
+/// The kinds of entries by their number in a word.
+const KINDS: [ValueKind; 4] =
+    [ValueKind::Delete, ValueKind::Put, ValueKind::SingleDelete, ValueKind::Merge];
+
+/// The number of a kind in a word, which has two bits for it: range deletes are in no block, so a merge
+/// takes theirs.
+#[inline]
+pub(super) fn kind_number(trailer: Trailer) -> u64 {
+    (trailer.0 & 0xff).min(3)
+}
+
 /// Numbers of the entries, all of one width.
 #[derive(Clone, Copy, Debug)]
 struct Column {
@@ -293,12 +304,10 @@ impl<'a> DataBlock<'a> {
         }
         let word = layout.word.get(self.bytes, index)?;
         let sequence = layout.sequence_base + (word >> 2);
-        match ValueKind::from_u8((word & 3) as u8) {
-            Some(kind) if kind != ValueKind::RangeDelete && sequence <= SEQUENCE_MAX => {
-                Ok(Trailer::new(sequence, kind))
-            }
-            _ => Err(damaged("trailer word of an entry")),
+        if sequence > SEQUENCE_MAX {
+            return Err(damaged("trailer word of an entry"));
         }
+        Ok(Trailer::new(sequence, KINDS[(word & 3) as usize]))
     }
 
     /// The key at a restart, where nothing is shared.

@@ -4,7 +4,7 @@
 //! kept whole until the block is cut, so that the filter can hash them in one go and the next
 //! key finds its predecessor without a copy of its own.
 
-use super::data_block::{HEADER_SIZE, RESTART_SIZE, common_prefix};
+use super::data_block::{HEADER_SIZE, RESTART_SIZE, common_prefix, kind_number};
 use crate::base::{SequenceNumber, Trailer, ValueKind};
 use crate::format::put_u32;
 use std::cmp::Ordering;
@@ -282,7 +282,8 @@ impl DataBlockBuilder {
         let base = self.value_sizes.least;
         put_column(raw, widths[2], entries.iter().map(|entry| u64::from(entry.value_size) - base));
         let base = self.sequences.least;
-        let word = |entry: &Pending| (entry.trailer.sequence() - base) << 2 | (entry.trailer.0 & 3);
+        let word =
+            |entry: &Pending| (entry.trailer.sequence() - base) << 2 | kind_number(entry.trailer);
         put_column(raw, widths[3], entries.iter().map(word));
         widths.map(|width| width as u8)
     }

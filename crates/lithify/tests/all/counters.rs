@@ -3,7 +3,7 @@
 use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
 use lithify::stats::{Cause, Counter, Derived, Figures, TrafficFigure};
-use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
+use lithify::{CfOptions, ColumnFamily, Db, Durability, MergeOperator, Options};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Barrier;
@@ -125,6 +125,20 @@ fn codecs_and_ingest() -> Figures {
     db.stats().figures
 }
 
+/// Operands that reads fold, that compactions fold, and that nothing can fold.
+fn merges() -> Figures {
+    let parts = Parts::new(9);
+    let options = CfOptions { merge_operator: MergeOperator::add(), ..family_options() };
+    let (db, family) = open_with(&parts, options);
+    family.merge("sum", 1_u64.to_le_bytes()).unwrap();
+    family.merge("sum", 2_u64.to_le_bytes()).unwrap();
+    family.put("text", "no number").unwrap();
+    family.merge("text", 1_u64.to_le_bytes()).unwrap();
+    assert_eq!(family.get("sum").unwrap().unwrap(), 3_u64.to_le_bytes());
+    family.compact_range(None, None).unwrap();
+    db.stats().figures
+}
+
 /// A long scan of a cold table.
 fn long_scan() -> Figures {
     let parts = Parts::new(5);
@@ -221,11 +235,12 @@ fn refusal() -> Figures {
 /// Whoever adds a counter adds here what moves it.
 #[test]
 fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
-    let workloads: [fn() -> Figures; 9] = [
+    let workloads: [fn() -> Figures; 10] = [
         many_writes,
         deletes,
         snapshot_release,
         codecs_and_ingest,
+        merges,
         long_scan,
         prefixes,
         transactions,

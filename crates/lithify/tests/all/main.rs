@@ -22,6 +22,7 @@ mod ledger_bytes;
 mod limits;
 mod log_segments;
 mod memory;
+mod merges;
 mod metrics;
 mod model;
 mod open_errors;

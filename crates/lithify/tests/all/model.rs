@@ -73,6 +73,7 @@ fn family_options(random: &mut Random) -> CfOptions {
         fanout: 2 + random.below(7) as u32,
         filter_bits_per_key: 10,
         prefix_length_bytes: random.below(8) as usize,
+        ..CfOptions::default()
     }
 }
 

@@ -144,6 +144,7 @@ impl Bench {
                 &case.snapshots,
             ),
             deeper: Deeper::levels(case.deeper.clone(), 2),
+            operator: Arc::default(),
             output: self.plan(case.table_bytes),
         };
         let receiver = Arc::new(Receiver::default());

@@ -4,7 +4,7 @@
 //! entry := kind u8, family varint, key length varint, key [, value length varint, value]
 //! ```
 //! A delete and a single delete have no value; a range delete has its first key as key and the
-//! first key behind the range as value. `docs/format/wal.md` has the whole payload.
+//! first key behind the range as value, a merge its operand. `docs/format/wal.md` has the whole payload.
 
 use crate::base::{
     COMMIT_SEQUENCE_MAX, ColumnFamilyId, KEY_SIZE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
@@ -25,7 +25,7 @@ pub(crate) struct Entry<'a> {
     pub(crate) kind: ValueKind,
     pub(crate) family: ColumnFamilyId,
     pub(crate) key: &'a [u8],
-    /// The value of a put, the end of a range delete, else empty.
+    /// The value of a put, the operand of a merge, the end of a range delete, else empty.
     pub(crate) value: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ impl BatchData {
         put_varint(&mut self.bytes, u64::from(entry.family));
         put_varint(&mut self.bytes, entry.key.len() as u64);
         self.bytes.extend_from_slice(entry.key);
-        if matches!(entry.kind, ValueKind::Put | ValueKind::RangeDelete) {
+        if matches!(entry.kind, ValueKind::Put | ValueKind::RangeDelete | ValueKind::Merge) {
             put_varint(&mut self.bytes, entry.value.len() as u64);
             self.bytes.extend_from_slice(entry.value);
         }
@@ -225,12 +225,12 @@ impl<'a> Entries<'a> {
     fn decode(&mut self) -> Result<Entry<'a>> {
         let kind_byte = self.decoder.u8()?;
         let kind = ValueKind::from_u8(kind_byte).ok_or_else(|| {
-            Error::corruption("a logged write has an unknown kind").expected("0 to 3", kind_byte)
+            Error::corruption("a logged write has an unknown kind").expected("0 to 4", kind_byte)
         })?;
         let family: ColumnFamilyId = self.decoder.varint_u32()?;
         let key = self.decoder.sized_bytes(KEY_SIZE_MAX)?;
         let value = match kind {
-            ValueKind::Put => self.decoder.sized_bytes(VALUE_SIZE_MAX)?,
+            ValueKind::Put | ValueKind::Merge => self.decoder.sized_bytes(VALUE_SIZE_MAX)?,
             ValueKind::RangeDelete => self.decoder.sized_bytes(KEY_SIZE_MAX)?,
             ValueKind::Delete | ValueKind::SingleDelete => &[],
         };
@@ -290,10 +290,37 @@ impl Batch<'_> {
         self.push(family, ValueKind::Delete, key.as_ref(), &[])
     }
 
+    /// Adds an operand to a key; see [`ColumnFamily::merge`]. A family without merge operator is
+    /// reported by the commit.
+    pub fn merge(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        match family.family.check_merges() {
+            Ok(()) => self.push(family, ValueKind::Merge, key.as_ref(), operand.as_ref()),
+            Err(error) => {
+                self.data.fail(error);
+                self
+            }
+        }
+    }
+
+    /// [`Batch::merge`] for who brings operands back that were there, whatever the family has.
+    pub(crate) fn merge_blindly(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+    ) -> &mut Self {
+        self.push(family, ValueKind::Merge, key, operand)
+    }
+
     /// Removes a key that was put exactly once since it was last removed; see
     /// [`ColumnFamily::single_delete`] for the contract.
     pub fn single_delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> &mut Self {
-        self.push(family, ValueKind::SingleDelete, key.as_ref(), &[])
+        self.push(family, family.family.single_delete_kind(), key.as_ref(), &[])
     }
 
     /// Removes all keys from `start` on, up to but without `end`.

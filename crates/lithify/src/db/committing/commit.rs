@@ -328,7 +328,7 @@ impl DbInner {
             let view = family.view();
             let memory = &view.active;
             let mut memtable = memory.table.writer();
-            let mut cuts = family.dead_ranges.is_watched();
+            let mut cuts = family.rows.dead_ranges.is_watched();
             if planted!(PutLeavesDeadRange) {
                 cuts = false;
             }
@@ -344,8 +344,8 @@ impl DbInner {
                             memory.delete_range(&mut memtable, range, sequence, readers);
                         }
                         kind => {
-                            if cuts && kind == ValueKind::Put {
-                                family.dead_ranges.cut(entry.key, entry.key);
+                            if cuts && is_row(kind) {
+                                family.rows.dead_ranges.cut(entry.key, entry.key);
                             }
                             memtable.insert(entry.key, Trailer::new(sequence, kind), entry.value);
                         }
@@ -384,6 +384,14 @@ impl DbInner {
             self.jobs.submit(Box::new(care));
         }
     }
+}
+
+/// Whether an entry makes a row where there may have been none.
+fn is_row(kind: ValueKind) -> bool {
+    if planted!(MergeLeavesDeadRange) {
+        return kind == ValueKind::Put;
+    }
+    matches!(kind, ValueKind::Put | ValueKind::Merge)
 }
 
 /// Whether a commit with that durability syncs the log.
@@ -425,7 +433,7 @@ pub(crate) fn sequence_behind(last: SequenceNumber, count: u64) -> Result<Sequen
 /// Counts of entries of one family in a row, booked together.
 #[derive(Default)]
 struct Tally {
-    kinds: [u64; 4],
+    kinds: [u64; 5],
     bytes: u64,
 }
 
@@ -436,12 +444,13 @@ impl Tally {
     }
 
     fn book(&self, ledger: &FamilyLedger) {
-        let [deletes, puts, single_deletes, range_deletes] = self.kinds;
+        let [deletes, puts, single_deletes, range_deletes, merges] = self.kinds;
         ledger.count_all([
             (Counter::Deletes, deletes),
             (Counter::Puts, puts),
             (Counter::SingleDeletes, single_deletes),
             (Counter::RangeDeletes, range_deletes),
+            (Counter::Merges, merges),
             (Counter::IngestedBytes, self.bytes),
         ]);
     }

@@ -195,13 +195,13 @@ impl DbInner {
 
 /// The family's ranges without rows end where the tables begin.
 fn cut_dead_ranges(family: &Family, tables: &[NewTable]) {
-    let mut cuts = family.dead_ranges.is_watched();
+    let mut cuts = family.rows.dead_ranges.is_watched();
     if planted!(IngestLeavesDeadRange) {
         cuts = false;
     }
     if cuts {
         for range in tables.iter().map(|table| &table.metadata.range) {
-            family.dead_ranges.cut(&range.smallest, &range.largest);
+            family.rows.dead_ranges.cut(&range.smallest, &range.largest);
         }
     }
 }

@@ -315,6 +315,7 @@ impl DbInner {
             merge: Merge::new(inputs),
             snapshots,
             tombstones: clipped,
+            operator: family.rows.operator(),
             output: OutputPlan {
                 cause: Cause::Compaction,
                 place: family.place(target),

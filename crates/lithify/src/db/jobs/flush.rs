@@ -267,6 +267,7 @@ impl DbInner {
                 true => Deeper::Unknown,
                 false => Deeper::levels(version, level + 1),
             },
+            operator: flush.family.rows.operator(),
             output: OutputPlan {
                 cause: Cause::Flush,
                 place: flush.family.place(level),

@@ -98,6 +98,15 @@ impl Db {
     }
 }
 
+/// Merge operators that were given before are there after a refresh.
+fn adopt_operators(inner: &DbInner, before: Option<&DbInner>) {
+    for known in before.map(|before| before.tree.all_families()).unwrap_or_default() {
+        if let Some(family) = inner.tree.family(known.id) {
+            family.rows.set_operator((*known.rows.operator()).clone());
+        }
+    }
+}
+
 fn open_read_only(
     path: &Path,
     options: Options,
@@ -114,6 +123,7 @@ fn open_read_only(
     loop {
         match read_state(path, &options, &world, before) {
             Ok((inner, position)) => {
+                adopt_operators(&inner, before);
                 if let Some(registration) = &mut registration {
                     registration.hold(position)?;
                 }

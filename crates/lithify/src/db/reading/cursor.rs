@@ -5,7 +5,7 @@ use crate::base::Slice;
 use crate::db::inner::DbInner;
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::{Cause, Counter, FamilyLedger, WorkMeter};
+use crate::stats::{Cause, Counter, WorkMeter};
 use std::fmt;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
@@ -113,8 +113,6 @@ pub struct Cursor {
     rows: RowCursor,
     /// Rows that it came to since it last booked.
     returned: u64,
-    /// Where it books; none if it is over nothing.
-    ledger: Option<Arc<FamilyLedger>>,
     /// Moves so far, from a start that differs between cursors: some are timed.
     moves: u64,
     /// Keeps the tables from being removed.
@@ -141,15 +139,10 @@ impl fmt::Debug for Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(
-        inner: &Arc<DbInner>,
-        ledger: Option<Arc<FamilyLedger>>,
-        rows: RowCursor,
-        version: Arc<Version>,
-    ) -> Self {
+    pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
         let moves = inner.visibility.number_cursor() << 16;
-        Cursor { rows, returned: 0, ledger, moves, _version: version, end }
+        Cursor { rows, returned: 0, moves, _version: version, end }
     }
 
     /// What is not booked yet of what its reads took.
@@ -162,12 +155,15 @@ impl Cursor {
     fn book_counts(&mut self) {
         let moved = self.rows.take_moved();
         let returned = std::mem::take(&mut self.returned);
-        if let Some(ledger) = &self.ledger {
-            ledger.count_all([
+        if let Some(family) = self.rows.family() {
+            family.ledger.count_all([
                 (Counter::Seeks, moved.seeks),
                 (Counter::Nexts, returned),
                 (Counter::SkippedEntries, moved.skipped_entries),
             ]);
+            if moved.folded_operands > 0 {
+                family.ledger.count(Counter::FoldedOperands, moved.folded_operands);
+            }
         }
     }
 

@@ -23,6 +23,8 @@ struct Batch<'k> {
     keys: Vec<HashedKey<'k>>,
     places: Vec<usize>,
     answers: Vec<Option<Slice>>,
+    /// Keys whose newest entry is a merge operand, with their places in the answers.
+    operands: Vec<(usize, &'k [u8])>,
     /// By place in `keys`: decided since the last [`Batch::drop_decided`].
     is_decided: Vec<bool>,
     /// By place in `keys`: the sequence number of the newest range tombstone of a run; scratch.
@@ -49,6 +51,14 @@ impl DbInner {
         let mut batch = Batch::new(keys, sequence, tombstones);
         let read = batch
             .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });
+        let read = read.and_then(|()| {
+            for (place, key) in std::mem::take(&mut batch.operands) {
+                let read_point = (sequence, batch.tombstones.clone());
+                batch.answers[place] =
+                    self.get_folded(family, &view, key, read_point, &mut meter)?;
+            }
+            Ok(())
+        });
         if read.is_ok() {
             family.ledger.count_filters(&meter.filters);
         }
@@ -76,6 +86,7 @@ impl<'k> Batch<'k> {
             keys,
             places,
             answers: vec![None; count],
+            operands: Vec::new(),
             is_decided: vec![false; count],
             covering: Vec::new(),
         }
@@ -124,6 +135,9 @@ impl<'k> Batch<'k> {
             let key = self.keys[place].bytes;
             if let Some((kind, trailer, value)) = memory.table.get(key, self.sequence) {
                 let covered = self.tombstones.covers(key, trailer.sequence(), self.sequence);
+                if kind == ValueKind::Merge && !covered {
+                    self.operands.push((self.places[place], key));
+                }
                 let live = kind == ValueKind::Put && !covered;
                 self.decide(place, live.then(|| Slice::copy_from(value)));
             }
@@ -160,12 +174,16 @@ impl<'k> Batch<'k> {
                 *covering = tombstones.covering_sequence(key.bytes, self.sequence);
             }
         }
-        let Batch { keys, places, answers, is_decided, covering, sequence, .. } = self;
+        let Batch { keys, places, answers, operands, is_decided, covering, sequence, .. } = self;
         reader.get_many(&keys[start..end], *sequence, context, &mut |place, trailer, value| {
-            let live =
-                trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering[place];
+            let is_covered = trailer.sequence() < covering[place];
+            let answer = places[start + place];
+            if trailer.kind() == Some(ValueKind::Merge) && !is_covered {
+                operands.push((answer, keys[start + place].bytes));
+            }
+            let live = trailer.kind() == Some(ValueKind::Put) && !is_covered;
             is_decided[start + place] = true;
-            answers[places[start + place]] = live.then_some(value);
+            answers[answer] = live.then_some(value);
         })?;
         for (is_decided, covering) in is_decided[start..end].iter_mut().zip(covering) {
             *is_decided |= *covering > 0;

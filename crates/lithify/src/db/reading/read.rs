@@ -8,8 +8,7 @@ use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::tree::family::{Family, View};
 use crate::fs::Environment;
 use crate::iter::{
-    Bounds, DeadWatch, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source,
-    TombstoneSet,
+    Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
 use crate::manifest::{TableFile, Version};
 use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
@@ -23,6 +22,8 @@ enum Found {
     /// The newest entry is a tombstone.
     Deleted,
     Value(Slice),
+    /// The newest entry is a merge operand: what it adds to lies below.
+    Operand,
 }
 
 /// What a transaction has written to a family, above all that is committed.
@@ -57,7 +58,14 @@ impl DbInner {
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
-        let found = get_in(&view, key, sequence, &tombstones, clock, &mut meter);
+        let found = match get_in(&view, key, sequence, &tombstones, clock, &mut meter) {
+            Ok(Found::Value(value)) => Ok(Some(value)),
+            Ok(Found::Operand) => {
+                self.get_folded(family, &view, key, (sequence, tombstones), &mut meter)
+            }
+            Ok(_) => Ok(None),
+            Err(error) => Err(error),
+        };
         if let Ok(value) = &found {
             let filters = &meter.filters;
             book.count_all([
@@ -194,7 +202,7 @@ impl DbInner {
         let (merge, tombstones) = (MergingCursor::new(Vec::new()), TombstoneSet::default());
         let bounds = Bounds { lower: None, upper: None };
         let rows = RowCursor::new(environment, merge, tombstones, 0, bounds);
-        Cursor::new(self, None, rows, Arc::new(Version::empty(LEVEL_COUNT)))
+        Cursor::new(self, rows, Arc::new(Version::empty(LEVEL_COUNT)))
     }
 
     fn cursor_over(
@@ -213,8 +221,29 @@ impl DbInner {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
         let (snapshot, tombstones) = self.read_point(&view, sequence);
+        let has_own = own.source.is_some();
+        let read_point = (snapshot, tombstones);
+        let meter = &mut WorkMeter::default();
+        let mut rows = self.rows_over(family, &view, range, read_point, own.source, meter)?;
+        // Rows of its own are in no range that the family knows.
+        if !own.has_puts {
+            rows.watch_dead_ranges(horizon.min(snapshot), !has_own);
+        }
+        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
+    }
+
+    /// The rows of a view; what was metered so far is the cursor's.
+    fn rows_over(
+        &self,
+        family: &Family,
+        view: &View,
+        range: ScanRange,
+        (snapshot, tombstones): (SequenceNumber, TombstoneSet),
+        own: Option<Source>,
+        meter: &mut WorkMeter,
+    ) -> Result<RowCursor> {
         let bounds = Bounds { lower: range.lower, upper: range.upper };
-        let (has_own, mut sources) = (own.source.is_some(), Vec::from_iter(own.source));
+        let mut sources = Vec::from_iter(own);
         let runs = view.version.level(0).len() + view.version.level_count();
         sources.reserve_exact(1 + view.immutable.len() + runs);
         for memory in view.memories() {
@@ -223,16 +252,15 @@ impl DbInner {
             }
         }
         let environment = &self.world.environment;
-        let mut meter = WorkMeter::default();
         let mut finder = SourceFinder {
             bounds: &bounds,
             prefix: range.prefix.as_deref(),
-            context: ReadContext { meter: Some(&mut meter), ..ReadContext::new(&**environment) },
+            context: ReadContext { meter: Some(meter), ..ReadContext::new(&**environment) },
             sources,
             tombstones,
             prefixes: FilterMeter::default(),
         };
-        finder.add_tables(&view)?;
+        finder.add_tables(view)?;
         let SourceFinder { sources, tombstones, prefixes, .. } = finder;
         if prefixes.checks > 0 {
             family.ledger.count(Counter::PrefixFilterChecks, prefixes.checks);
@@ -240,17 +268,27 @@ impl DbInner {
         }
         let merge = MergingCursor::new(sources);
         let mut rows = RowCursor::new(Arc::clone(environment), merge, tombstones, snapshot, bounds);
-        *rows.meter() = meter;
-        // Rows of its own are in no range that the family knows.
-        if !own.has_puts {
-            rows.watch_dead_ranges(DeadWatch {
-                ranges: Arc::clone(&family.dead_ranges),
-                horizon: horizon.min(snapshot),
-                may_note: !has_own,
-            });
-        }
-        let ledger = Some(Arc::clone(&family.ledger));
-        Ok(Cursor::new(self, ledger, rows, Arc::clone(&view.version)))
+        *rows.meter() = meter.take();
+        rows.show_rows_of(Arc::clone(&family.rows));
+        Ok(rows)
+    }
+
+    /// The value of a key whose newest entry is a merge operand.
+    #[cold]
+    pub(crate) fn get_folded(
+        &self,
+        family: &Family,
+        view: &View,
+        key: &[u8],
+        (snapshot, tombstones): (SequenceNumber, TombstoneSet),
+        meter: &mut WorkMeter,
+    ) -> Result<Option<Slice>> {
+        let range = ScanRange::from(key..=key);
+        let mut rows = self.rows_over(family, view, range, (snapshot, tombstones), None, meter)?;
+        let found = rows.next();
+        family.ledger.count(Counter::FoldedOperands, rows.take_moved().folded_operands);
+        *meter = rows.meter().take();
+        Ok(found?.then(|| Slice::copy_from(rows.value())))
     }
 }
 
@@ -265,19 +303,23 @@ fn get_in(
     tombstones: &TombstoneSet,
     clock: &dyn Environment,
     meter: &mut WorkMeter,
-) -> Result<Option<Slice>> {
+) -> Result<Found> {
     let covering = match tombstones.is_empty() {
         true => 0,
         false => tombstones.covering_sequence(key, sequence),
     };
     for memory in view.memories() {
         if let Some((kind, trailer, value)) = memory.table.get(key, sequence) {
-            let live = kind == ValueKind::Put && trailer.sequence() >= covering;
-            return Ok(live.then(|| Slice::copy_from(value)));
+            return Ok(match kind {
+                _ if trailer.sequence() < covering => Found::Deleted,
+                ValueKind::Put => Found::Value(Slice::copy_from(value)),
+                ValueKind::Merge => Found::Operand,
+                _ => Found::Deleted,
+            });
         }
     }
     if covering > 0 {
-        return Ok(None);
+        return Ok(Found::Deleted);
     }
     let mut context = ReadContext { clock, meter: Some(meter), fill_cache: true };
     // Every filter is asked by the same hash.
@@ -286,8 +328,7 @@ fn get_in(
         if table.metadata.range.contains(key.bytes) {
             match get_in_table(table, key, sequence, &mut context)? {
                 Found::Nothing => {}
-                Found::Deleted => return Ok(None),
-                Found::Value(value) => return Ok(Some(value)),
+                found => return Ok(found),
             }
         }
     }
@@ -303,11 +344,10 @@ fn get_in(
         }
         match get_in_table(asked, key, sequence, &mut context)? {
             Found::Nothing => {}
-            Found::Deleted => return Ok(None),
-            Found::Value(value) => return Ok(Some(value)),
+            found => return Ok(found),
         }
     }
-    Ok(None)
+    Ok(Found::Nothing)
 }
 
 fn newest_in_tables(
@@ -358,11 +398,11 @@ fn get_in_table(
         reader.meter_found(context);
     }
     Ok(match entry? {
-        Some((trailer, value))
-            if trailer.kind() == Some(ValueKind::Put) && trailer.sequence() >= covering =>
-        {
-            Found::Value(value)
-        }
+        Some((trailer, value)) if trailer.sequence() >= covering => match trailer.kind() {
+            Some(ValueKind::Put) => Found::Value(value),
+            Some(ValueKind::Merge) => Found::Operand,
+            _ => Found::Deleted,
+        },
         Some(_) => Found::Deleted,
         None if covering > 0 => Found::Deleted,
         None => Found::Nothing,

@@ -203,6 +203,11 @@ impl Transaction {
         self.check_family(family)?;
         match self.own_write(family.id(), key)? {
             Some(entry) if entry.kind == ValueKind::Put => Ok(Some(Slice::copy_from(entry.value))),
+            Some(entry) if entry.kind == ValueKind::Merge => {
+                // What it adds to is another write, or committed.
+                let mut rows = self.cursor(family, key..=key)?;
+                Ok(rows.next()?.then(|| Slice::copy_from(rows.value())))
+            }
             Some(_) => Ok(None),
             None => match self.read_snapshot() {
                 Some(snapshot) => family.get_at(key, snapshot),
@@ -234,7 +239,7 @@ impl Transaction {
                 if entry.family == family {
                     let trailer = Trailer::new(OWN_SEQUENCE_MIN + index as u64, entry.kind);
                     writer.insert(entry.key, trailer, entry.value);
-                    has_puts |= entry.kind == ValueKind::Put;
+                    has_puts |= matches!(entry.kind, ValueKind::Put | ValueKind::Merge);
                 }
             }
         }
@@ -255,6 +260,21 @@ impl Transaction {
         self.write(family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
+    /// Adds an operand to a key, once committed; see [`ColumnFamily::merge`]. The row is locked and not
+    /// read.
+    ///
+    /// # Errors
+    /// As [`Transaction::put`] and [`ColumnFamily::merge`].
+    pub fn merge(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        family.family.check_merges()?;
+        self.write(family, ValueKind::Merge, key.as_ref(), operand.as_ref())
+    }
+
     /// Removes a key, once committed.
     ///
     /// # Errors
@@ -269,7 +289,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::put`].
     pub fn single_delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
-        self.write(family, ValueKind::SingleDelete, key.as_ref(), &[])
+        self.write(family, family.family.single_delete_kind(), key.as_ref(), &[])
     }
 
     /// Always refused: a range cannot be locked.

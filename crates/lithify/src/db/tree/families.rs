@@ -3,7 +3,7 @@
 use crate::db::LEVEL_COUNT;
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
-use crate::manifest::{Change, FEATURE_DECIDED_COMPRESSION, Manifest};
+use crate::manifest::{Change, FEATURE_DECIDED_COMPRESSION, FEATURE_MERGE, Manifest};
 use crate::options::CfOptions;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -16,16 +16,24 @@ impl DbInner {
     ) -> Result<Arc<Family>> {
         if self.lifecycle.is_read_only()
             && let Some(family) = self.tree.family_named(name)
-            && *family.options() == options
         {
-            return Ok(family);
+            let merge_operator = options.merge_operator.over(&family.rows.operator())?;
+            family.rows.set_operator(merge_operator.clone());
+            if *family.options() == (CfOptions { merge_operator, ..options.clone() }) {
+                return Ok(family);
+            }
         }
         let options = options.resolved();
         let mut writer = self.commits.writer();
         self.lifecycle.check_writable()?;
         let mut manifest = self.tree.manifest();
         if let Some(family) = self.tree.family_named(name) {
-            if *family.options() != options {
+            let merge_operator = options.merge_operator.over(&family.rows.operator())?;
+            let options = CfOptions { merge_operator, ..options };
+            if *family.options() == options {
+                // An operator of that name, and now perhaps its code.
+                family.rows.set_operator(options.merge_operator.clone());
+            } else {
                 self.change_options(&family, options, &mut manifest)?;
                 drop((manifest, writer));
                 // What the new options leave to do.
@@ -42,7 +50,7 @@ impl DbInner {
                 name: name.to_string(),
                 level_count: LEVEL_COUNT,
                 log_number: self.commits.newest_segment(),
-                options: options.to_string().into_bytes(),
+                options: options.stored_text().into_bytes(),
             },
             Change::NextFamilyId(id + 1),
         ]);
@@ -66,7 +74,7 @@ impl DbInner {
         options: CfOptions,
         manifest: &mut Manifest,
     ) -> Result<()> {
-        let options_text = options.to_string().into_bytes();
+        let options_text = options.stored_text().into_bytes();
         let mut changes = needed_features(&options);
         changes.push(Change::SetOptions { id: family.id, options: options_text });
         changes.extend(family.debt_changes(&*options.formats()));
@@ -113,8 +121,15 @@ impl DbInner {
 /// What a reader of these options has to know, so that an older one refuses them and does not take them
 /// for damage.
 fn needed_features(options: &CfOptions) -> Vec<Change> {
-    match options.needs_decisions() {
-        true => vec![Change::Features(FEATURE_DECIDED_COMPRESSION)],
-        false => Vec::new(),
+    let mut bits = 0;
+    if options.needs_decisions() {
+        bits |= FEATURE_DECIDED_COMPRESSION;
+    }
+    if !options.merge_operator.is_none() {
+        bits |= FEATURE_MERGE;
+    }
+    match bits {
+        0 => Vec::new(),
+        bits => vec![Change::Features(bits)],
     }
 }

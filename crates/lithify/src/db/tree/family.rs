@@ -11,10 +11,11 @@ use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
 use crate::db::reading::snapshot::Snapshot;
-use crate::iter::{Announced, DeadRanges};
+use crate::iter::{Announced, FamilyRows};
 use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};
+use crate::operator::MergeOperator;
 use crate::options::CfOptions;
 use crate::stats::{FamilyLedger, FamilyStatistics};
 use crate::table::{TableOrigin, TombstoneMap};
@@ -181,8 +182,8 @@ pub(crate) struct Family {
     view: ArcSwap<View>,
     /// Where each level was last compacted.
     pub(crate) cursors: Mutex<Cursors>,
-    /// Where scans have found that there is no row.
-    pub(crate) dead_ranges: Arc<DeadRanges>,
+    /// What its cursors share.
+    pub(crate) rows: Arc<FamilyRows>,
     /// Held while the view is replaced.
     replacing: Mutex<()>,
     dropped: AtomicBool,
@@ -201,13 +202,17 @@ impl Family {
         Arc::new(Family {
             id,
             name: name.to_string(),
+            rows: Arc::new(FamilyRows::new(
+                Arc::clone(&ledger),
+                announced,
+                options.merge_operator.clone(),
+            )),
             ledger,
             formats: ArcSwap::from_pointee(options.formats()),
             dictionaries: ArcSwap::default(),
             options: ArcSwap::from_pointee(options),
             view: ArcSwap::from_pointee(view),
             cursors: Mutex::new(cursors),
-            dead_ranges: Arc::new(DeadRanges::new(announced)),
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
         })
@@ -224,6 +229,7 @@ impl Family {
 
     pub(crate) fn set_options(&self, options: CfOptions) {
         self.set_formats(self.dictionaries.load().over(options.formats()));
+        self.rows.set_operator(options.merge_operator.clone());
         self.options.store(Arc::new(options));
     }
 
@@ -305,7 +311,7 @@ impl Family {
             immutable.extend(view.immutable.iter().cloned());
             View { active: Memory::new(chunks), immutable, version: view.version.clone() }
         });
-        self.dead_ranges.forget_unused();
+        self.rows.dead_ranges.forget_unused();
         switched
     }
 
@@ -329,6 +335,27 @@ impl Family {
     /// The oldest WAL segment that holds a write which is in no table yet; `u64::MAX` if none.
     pub(crate) fn oldest_segment(&self) -> u64 {
         self.view().memories().map(|memory| memory.oldest_segment()).min().unwrap_or(u64::MAX)
+    }
+
+    /// What a removal of a key that was put once becomes. A key that is merged has more than one entry
+    /// to remove.
+    pub(crate) fn single_delete_kind(&self) -> ValueKind {
+        match self.options.load().merge_operator.is_none() {
+            true => ValueKind::SingleDelete,
+            false => ValueKind::Delete,
+        }
+    }
+
+    /// Refuses operands that nothing would fold.
+    pub(crate) fn check_merges(&self) -> Result<()> {
+        match self.options.load().merge_operator.is_none() {
+            false => Ok(()),
+            true => Err(Error::invalid(format!(
+                "the column family {:?} has no merge operator: name one in \
+                 CfOptions::merge_operator",
+                self.name
+            ))),
+        }
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {
@@ -433,6 +460,17 @@ impl ColumnFamily {
         Ok(())
     }
 
+    /// Gives the code of the family's merge operator, where it was not opened with it: by
+    /// [`crate::Db::existing_column_family`], for one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] if the family has none, or one of another name.
+    pub fn supply_merge_operator(&self, operator: MergeOperator) -> Result<()> {
+        self.family.check_merges()?;
+        self.family.rows.set_operator(operator.over(&self.family.rows.operator())?);
+        Ok(())
+    }
+
     /// Has the family follow a rule of another engine, until its options are changed or it is opened
     /// again: for harnesses.
     #[cfg(feature = "internals")]
@@ -478,6 +516,16 @@ impl ColumnFamily {
         self.inner.write_one(&self.family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
+    /// Adds an operand to a key, without reading it: the family's [`crate::MergeOperator`] makes a
+    /// value of all operands and what was put before them, when it is read, flushed or compacted.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the family has no merge operator; as [`ColumnFamily::put`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.family.check_merges()?;
+        self.inner.write_one(&self.family, ValueKind::Merge, key.as_ref(), operand.as_ref())
+    }
+
     /// Removes a key; no error if it is not there.
     ///
     /// # Errors
@@ -496,7 +544,7 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::put`].
     pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.inner.write_one(&self.family, ValueKind::SingleDelete, key.as_ref(), &[])
+        self.inner.write_one(&self.family, self.family.single_delete_kind(), key.as_ref(), &[])
     }
 
     /// Removes all keys from `start` on, up to but without `end`, by one entry. Takes no row

@@ -1,0 +1,95 @@
+//! Rows of which merge operands are to be folded.
+//!
+//! A cursor meets the entries of such a row newest first going forward, oldest first going back. It
+//! gathers the operands down to what they are based on, and shows what the family's operator makes of
+//! them. A cursor without a family leaves that to its caller: [`RowCursor::unfolded`].
+
+use super::{Position, RowCursor, is_same_key};
+use crate::Result;
+use crate::base::{Trailer, ValueKind};
+use crate::operator::Operands;
+use crate::table::ReadContext;
+
+/// What a row with operands is made of.
+#[derive(Default)]
+pub(super) struct Folding {
+    operands: Operands,
+    /// Whether the cursor's value is that of a put below the operands.
+    has_base: bool,
+    /// Operands that were folded since the count was last taken.
+    pub(super) folded: u64,
+}
+
+impl Folding {
+    /// Going back: an entry of the row that hides all before it.
+    pub(super) fn restart(&mut self, has_base: bool) {
+        self.operands.clear();
+        self.has_base = has_base;
+    }
+
+    /// How many entries the row is made of.
+    pub(super) fn parts(&self) -> u64 {
+        self.operands.len() as u64 + u64::from(self.has_base)
+    }
+
+    /// Going back: an operand above what there was.
+    pub(super) fn push(&mut self, trailer: Trailer, operand: &[u8]) {
+        self.operands.push(trailer, operand);
+    }
+}
+
+impl RowCursor {
+    /// On from the newest entry of a row, an operand, to the row's value.
+    #[cold]
+    pub(super) fn fold_next(&mut self) -> Result<bool> {
+        self.folding.restart(false);
+        self.value.clear();
+        loop {
+            self.folding.push(self.merge.trailer(), self.merge.value());
+            self.merge.next(context!(self))?;
+            if !self.merge.valid() || !is_same_key(self.merge.key(), &self.key) {
+                break;
+            }
+            let trailer = self.merge.trailer();
+            if self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot) {
+                break;
+            }
+            match trailer.kind() {
+                Some(ValueKind::Merge) => {}
+                Some(ValueKind::Put) => {
+                    self.folding.has_base = true;
+                    self.value.extend_from_slice(self.merge.value());
+                    break;
+                }
+                _ => break,
+            }
+        }
+        if planted!(MergeForgetsBase) {
+            self.folding.has_base = false;
+        }
+        self.fold()?;
+        self.position = Position::Folded;
+        Ok(true)
+    }
+
+    /// Makes the value of a row whose operands have been gathered, if it has any.
+    pub(super) fn fold(&mut self) -> Result<()> {
+        let Folding { operands, has_base, folded } = &mut self.folding;
+        let Some(family) = &self.family else { return Ok(()) };
+        if operands.is_empty() {
+            return Ok(());
+        }
+        *folded += operands.len() as u64;
+        let base = has_base.then_some(&self.value[..]);
+        self.value = family.operator().fold(&self.key, base, operands)?;
+        Ok(())
+    }
+
+    /// The operands of the row, if it has some, and whether [`RowCursor::value`] is what is below
+    /// them; for a cursor without a family.
+    pub(crate) fn unfolded(&self) -> Option<(&Operands, bool)> {
+        let is_saved = matches!(self.position, Position::Folded | Position::Backward);
+        let is_left = is_saved && self.family.is_none() && !self.folding.operands.is_empty();
+        is_left.then_some((&self.folding.operands, self.folding.has_base))
+    }
+}
