@@ -319,6 +319,10 @@ mod list {
         RollbackKeepsLocks,
         /// A row that was changed after a transaction's snapshot is no conflict.
         ConflictOverlooked,
+        /// An optimistic transaction commits whatever was written of what it has read.
+        OptimisticUnchecked,
+        /// The same for what its cursors went over.
+        ScansUnchecked,
         /// Rolling back to a savepoint keeps the writes behind it.
         SavepointKeepsWrites,
 

@@ -383,9 +383,12 @@ impl Actor {
     }
 
     fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<()> {
-        if let TransactionCall::Begin { has_snapshot, .. } = call {
+        if let TransactionCall::Begin { has_snapshot, is_optimistic, .. } = call {
             let Some(db) = &self.db else { return Ok(()) };
-            let mut transaction = db.transaction();
+            let mut transaction = match is_optimistic {
+                true => db.optimistic_transaction(),
+                false => db.transaction(),
+            };
             if *has_snapshot {
                 transaction.set_snapshot();
             }

@@ -127,7 +127,11 @@ impl Lines {
 
     fn transaction(&mut self, writes: &str, length: u32, is_synced: bool) -> &mut Self {
         let call = |call| Operation::Transaction { slot: 0, call };
-        self.add(call(TransactionCall::Begin { has_snapshot: true, reads_at_snapshot: false }));
+        self.add(call(TransactionCall::Begin {
+            has_snapshot: true,
+            reads_at_snapshot: false,
+            is_optimistic: is_synced,
+        }));
         for write in self.writes(writes, length) {
             if let Change::Put(key, _) | Change::Merge(key, _) | Change::Delete(key) = &write.change
             {

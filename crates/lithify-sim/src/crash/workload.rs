@@ -159,7 +159,11 @@ fn ingest(random: &mut Random, family: usize) -> Operation {
 
 fn transaction(random: &mut Random, present: &[usize]) -> Vec<Operation> {
     let has_snapshot = random.one_in(2);
-    let mut calls = vec![TransactionCall::Begin { has_snapshot, reads_at_snapshot: false }];
+    let mut calls = vec![TransactionCall::Begin {
+        has_snapshot,
+        reads_at_snapshot: false,
+        is_optimistic: random.one_in(3),
+    }];
     for _ in 0..random.between(1, 4) {
         let (family, key) = (*random.pick(present), key(random));
         calls.push(TransactionCall::GetForUpdate(family, key.clone()));

@@ -156,7 +156,7 @@ impl Session<'_> {
     }
 
     /// Whether a write by itself must wait in vain for a row that a transaction has locked.
-    fn meets_lock(&self, writes: &[Write]) -> bool {
+    pub(super) fn meets_lock(&self, writes: &[Write]) -> bool {
         writes.iter().any(|write| {
             let key = match &write.change {
                 Change::Put(key, _)
@@ -271,6 +271,7 @@ impl Session<'_> {
         let writes: Vec<Write> =
             rows.iter().map(|row| Write { family: slot, change: change(row) }).collect();
         self.note_written(&writes);
+        self.changes.note_ingest();
         Ok(())
     }
 

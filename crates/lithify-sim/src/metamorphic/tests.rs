@@ -34,7 +34,14 @@ fn every_answer_is_that_of_the_model() {
         println!("{name:<32} {count:>12}");
     }
     // A run that never did these would not mean much.
-    for name in ["refusals", "reopenings", "databases of 3 levels and more", "rows compared"] {
+    for name in [
+        "refusals",
+        "reopenings",
+        "databases of 3 levels and more",
+        "rows compared",
+        "optimistic commits",
+        "optimistic conflicts",
+    ] {
         assert!(tally.get(name) > 20, "{name}: {}", tally.get(name));
     }
     assert_eq!(tally.get("single delete misuses"), 0, "the model keeps the contract");

@@ -3,12 +3,13 @@
 
 use super::cursor::{ModelCursor, overlaid, scan_range};
 use super::session::{Session, expect_kind, same_value};
-use crate::model::{Rows, State, rows_in};
+use crate::model::{Rows, State, bounds, rows_in};
 use crate::operation::{
     Change, Key, Move, Over, Span, TRANSACTION_SLOTS, TransactionCall, Write, operators,
 };
 use lithify::{Durability, ErrorKind, Transaction};
 use std::collections::HashMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A row: the incarnation of its family, and its key.
@@ -20,6 +21,7 @@ pub(super) struct Changes {
     now: u64,
     keys: HashMap<Row, u64>,
     ranges: Vec<(u32, Key, Key, u64)>,
+    last_ingest: u64,
     watchers: usize,
 }
 
@@ -46,12 +48,42 @@ impl Changes {
         }
     }
 
+    /// Whether anything of a span was written, or deleted by range, after `at`.
+    fn has_changed_in(&self, incarnation: u32, span: &Span, at: u64) -> bool {
+        let (lower, upper) = bounds(span);
+        let is_in = |key: &Key| {
+            let is_behind = match &lower {
+                Bound::Included(lower) => key >= lower,
+                _ => true,
+            };
+            is_behind && is_before(key, &upper)
+        };
+        let mut keys = self.keys.iter();
+        keys.any(|((of, key), when)| *of == incarnation && *when > at && is_in(key))
+            || self.ranges.iter().any(|(of, start, end, when)| {
+                let starts_behind = match &lower {
+                    Bound::Included(lower) => end > lower,
+                    _ => true,
+                };
+                *of == incarnation && *when > at && starts_behind && is_before(start, &upper)
+            })
+    }
+
     /// Whether a row was written, or deleted by range, after `at`.
     fn has_changed(&self, row: &Row, at: u64) -> bool {
         let covers = |(incarnation, start, end, when): &(u32, Key, Key, u64)| {
             *incarnation == row.0 && *when > at && *start <= row.1 && row.1 < *end
         };
         self.keys.get(row).is_some_and(|when| *when > at) || self.ranges.iter().any(covers)
+    }
+
+    /// A bulk ingest went live.
+    pub(super) fn note_ingest(&mut self) {
+        self.last_ingest = self.now;
+    }
+
+    fn has_ingested(&self, at: u64) -> bool {
+        self.last_ingest > at
     }
 
     fn watch(&mut self) -> u64 {
@@ -67,6 +99,14 @@ impl Changes {
     }
 }
 
+fn is_before(key: &Key, upper: &Bound<Key>) -> bool {
+    match upper {
+        Bound::Included(upper) => key <= upper,
+        Bound::Excluded(upper) => key < upper,
+        Bound::Unbounded => true,
+    }
+}
+
 /// A transaction with its model.
 pub(super) struct Open {
     transaction: Transaction,
@@ -79,6 +119,8 @@ pub(super) struct Open {
     /// When the snapshot was set, and the state then.
     snapshot: Option<(u64, State)>,
     reads_at_snapshot: bool,
+    /// What it has read, if it is an optimistic one.
+    reads: Option<Reads>,
 }
 
 impl Open {
@@ -99,6 +141,59 @@ impl Open {
     fn is_locked(&self, row: &Row) -> bool {
         self.locks.contains(row)
     }
+
+    /// Notes a read that looked below the own writes.
+    fn note_read(&mut self, row: &Row) {
+        let is_own =
+            self.own(row).next_back().is_some_and(|change| !matches!(change, Change::Merge(..)));
+        if let Some(reads) = self.reads.as_mut().filter(|_| !is_own) {
+            reads.keys.push(row.clone());
+        }
+    }
+}
+
+/// What an optimistic transaction has read: what must conflict if it was written since, and what may.
+#[derive(Default)]
+struct Reads {
+    keys: Vec<Row>,
+    /// Stretches of keys that a cursor went over from end to end.
+    stretches: Vec<(u32, Span)>,
+    /// Cursors may have been anywhere in these.
+    spans: Vec<(u32, Span)>,
+}
+
+impl Reads {
+    fn note_span(&mut self, incarnation: u32, span: &Span) {
+        self.spans.push((incarnation, span.clone()));
+    }
+
+    /// The first move says where the cursor surely was: from the first row on, as far as it went.
+    fn note_scan(&mut self, incarnation: u32, rows: &Rows, span: &Span, moves: &[Move]) {
+        let steps = match moves.first() {
+            Some(Move::First) => 1,
+            Some(Move::Next(steps)) => *steps as usize,
+            _ => return,
+        };
+        let last = rows_in(rows, span).nth(steps - 1).map(|(key, _)| key.to_vec());
+        let (lower, upper) = bounds(span);
+        let lower = match lower {
+            Bound::Included(lower) => lower,
+            _ => Key::new(),
+        };
+        let stretch = match (last, upper) {
+            (Some(last), _) | (None, Bound::Included(last)) => Span::Through(lower, last),
+            (None, Bound::Excluded(upper)) => Span::Between(lower, upper),
+            (None, Bound::Unbounded) => Span::From(lower),
+        };
+        self.stretches.push((incarnation, stretch));
+    }
+}
+
+/// What must come of an optimistic commit.
+enum Verdict {
+    Commits,
+    MustConflict,
+    MayConflict,
 }
 
 /// What must come of asking for a lock.
@@ -119,8 +214,11 @@ impl Session<'_> {
 
     /// A call of the transaction in a slot; nothing if there is none, or one where it begins.
     pub(super) fn transact(&mut self, slot: usize, call: &TransactionCall) -> Result<(), String> {
-        if let TransactionCall::Begin { has_snapshot, reads_at_snapshot } = call {
-            return self.begin_transaction(slot, *has_snapshot, *reads_at_snapshot);
+        if let TransactionCall::Begin { has_snapshot, reads_at_snapshot, is_optimistic } = call {
+            return match is_optimistic {
+                true => self.begin_optimistic(slot),
+                false => self.begin_transaction(slot, *has_snapshot, *reads_at_snapshot),
+            };
         }
         let Some(mut open) = self.transactions[slot].take() else { return Ok(()) };
         match call {
@@ -161,6 +259,23 @@ impl Session<'_> {
             savepoints: Vec::new(),
             snapshot,
             reads_at_snapshot,
+            reads: None,
+        });
+        Ok(())
+    }
+
+    fn begin_optimistic(&mut self, slot: usize) -> Result<(), String> {
+        if self.transactions[slot].is_some() {
+            return Ok(());
+        }
+        self.transactions[slot] = Some(Open {
+            transaction: self.db().optimistic_transaction(),
+            writes: Vec::new(),
+            locks: Vec::new(),
+            savepoints: Vec::new(),
+            snapshot: Some((self.changes.watch(), self.state.clone())),
+            reads_at_snapshot: true,
+            reads: Some(Reads::default()),
         });
         Ok(())
     }
@@ -176,12 +291,14 @@ impl Session<'_> {
             TransactionCall::Get(family, key) => {
                 let Some((handle, incarnation)) = self.handle(*family) else { return Ok(()) };
                 let found = open.transaction.get(&handle, key).map_err(|e| e.to_string())?;
+                open.note_read(&(incarnation, key.clone()));
                 self.compare_own(open, *family, &(incarnation, key.clone()), found.as_deref())
             }
             TransactionCall::GetForUpdate(family, key) => {
                 let Some((handle, incarnation)) = self.handle(*family) else { return Ok(()) };
                 let row = (incarnation, key.clone());
                 let grant = self.lock(open, slot, *family, &row);
+                open.note_read(&row);
                 match self.granted(grant, open.transaction.get_for_update(&handle, key))? {
                     Some(found) => self.compare_own(open, *family, &row, found.as_deref()),
                     None => Ok(()),
@@ -213,6 +330,9 @@ impl Session<'_> {
 
     /// What asking for a row's lock must come to; the model has it from then on.
     fn lock(&mut self, open: &mut Open, slot: usize, family: usize, row: &Row) -> Grant {
+        if open.reads.is_some() {
+            return Grant::Granted;
+        }
         if self.is_locked(row, Some(slot)) {
             return Grant::Refused(ErrorKind::LockTimeout);
         }
@@ -300,8 +420,12 @@ impl Session<'_> {
         let result = open.transaction.lock_first(&handle, scan_range(span));
         let first = rows_in(&rows, span).find(|(key, _)| {
             let row = (incarnation, key.to_vec());
-            !self.is_locked(&row, Some(slot))
+            open.reads.is_some() || !self.is_locked(&row, Some(slot))
         });
+        if let Some(reads) = &mut open.reads {
+            reads.note_span(incarnation, span);
+            reads.keys.extend(first.map(|(key, _)| (incarnation, key.to_vec())));
+        }
         let Some((key, value)) = first else {
             return match result {
                 Ok(None) => Ok(()),
@@ -372,11 +496,15 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn scan_own(&mut self, open: &Open, over: &Over, moves: &[Move]) -> Result<(), String> {
+    fn scan_own(&mut self, open: &mut Open, over: &Over, moves: &[Move]) -> Result<(), String> {
         let Some((handle, incarnation)) = self.handle(over.family) else { return Ok(()) };
         let rows = self.rows_of(open, over.family, incarnation);
         let cursor = open.transaction.cursor(&handle, scan_range(&over.span));
         let mut cursor = cursor.map_err(|error| error.to_string())?;
+        if let Some(reads) = &mut open.reads {
+            reads.note_span(incarnation, &over.span);
+            reads.note_scan(incarnation, &rows, &over.span, moves);
+        }
         let mut model = ModelCursor::new(rows, over.span.clone());
         model.check(&mut cursor, moves, &mut self.rows_compared)
     }
@@ -387,12 +515,33 @@ impl Session<'_> {
         writes.all(|(family, write)| self.state.same_family(write.family, *family).is_some())
     }
 
+    /// What must come of the commit of an optimistic transaction. Bulk ingests count as writes of
+    /// everything between their first and last row, and what is remembered is bounded, so a conflict may
+    /// come where nothing was read that was written.
+    fn judge_reads(&self, open: &Open, reads: &Reads) -> Verdict {
+        let Some((at, _)) = &open.snapshot else { return Verdict::MayConflict };
+        let has_changed =
+            |(family, span): &(u32, Span)| self.changes.has_changed_in(*family, span, *at);
+        let is_stale = reads.keys.iter().any(|row| self.changes.has_changed(row, *at))
+            || reads.stretches.iter().any(has_changed);
+        match is_stale {
+            true => Verdict::MustConflict,
+            false if reads.spans.iter().any(has_changed) || self.changes.has_ingested(*at) => {
+                Verdict::MayConflict
+            }
+            false => Verdict::Commits,
+        }
+    }
+
     fn commit(&mut self, open: Open, is_synced: bool) -> Result<(), String> {
-        self.unwatch(&open);
         let is_alive = |(family, write): &(u32, Write)| {
             self.state.same_family(write.family, *family).is_some()
         };
         let is_gone = !open.writes.iter().all(is_alive);
+        let verdict = open.reads.as_ref().map(|reads| self.judge_reads(&open, reads));
+        let writes: Vec<Write> = open.writes.iter().map(|(_, write)| write.clone()).collect();
+        let meets_lock = open.reads.is_some() && self.meets_lock(&writes);
+        self.unwatch(&open);
         let result = match is_synced {
             true => open.transaction.commit_with(Durability::Sync),
             false => open.transaction.commit(),
@@ -400,8 +549,27 @@ impl Session<'_> {
         if is_gone {
             return expect_kind("a commit to a dropped family", result, ErrorKind::Closed);
         }
+        if meets_lock {
+            self.tally.count("refusals", 1);
+            return expect_kind("a commit to a locked row", result, ErrorKind::LockTimeout);
+        }
         if is_synced && self.is_logless() {
             return expect_kind("a sync without a log", result, ErrorKind::InvalidArgument);
+        }
+        if let Some(verdict) = verdict.filter(|_| !open.writes.is_empty()) {
+            self.tally.count("optimistic commits", 1);
+            match (verdict, &result) {
+                (Verdict::MayConflict, Err(error)) | (Verdict::MustConflict, Err(error))
+                    if error.kind() == ErrorKind::Conflict =>
+                {
+                    self.tally.count("optimistic conflicts", 1);
+                    return Ok(());
+                }
+                (Verdict::MustConflict, _) => {
+                    return expect_kind("a commit of stale reads", result, ErrorKind::Conflict);
+                }
+                _ => {}
+            }
         }
         result.map_err(|error| format!("a commit: {error}"))?;
         self.changes.note(open.writes.iter().map(|(family, write)| (*family, &write.change)));

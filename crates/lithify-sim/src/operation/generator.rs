@@ -455,7 +455,8 @@ impl Generator {
             self.transactions[slot] = true;
             let has_snapshot = self.random.one_in(3);
             let reads_at_snapshot = has_snapshot && self.random.one_in(2);
-            let call = TransactionCall::Begin { has_snapshot, reads_at_snapshot };
+            let is_optimistic = self.random.one_in(3);
+            let call = TransactionCall::Begin { has_snapshot, reads_at_snapshot, is_optimistic };
             return Operation::Transaction { slot, call };
         }
         let call = match self.random.below(20) {

@@ -162,6 +162,8 @@ pub enum TransactionCall {
         has_snapshot: bool,
         /// Whether it reads at that, too.
         reads_at_snapshot: bool,
+        /// Whether it takes no locks, and is checked when it commits; it reads at a snapshot then.
+        is_optimistic: bool,
     },
     /// Reads without a lock: family and key.
     Get(usize, Key),

@@ -257,6 +257,28 @@ impl Db {
         Transaction::new(Arc::clone(&self.inner))
     }
 
+    /// A new transaction that takes no locks: it reads the state of this moment, with its own writes on
+    /// top, and its commit is refused with [`crate::ErrorKind::Conflict`] if a row or range that it has
+    /// read was written since. All that commit are as if they had run one after the other. Best where
+    /// conflicts are rare; begin again where they come.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// let mut transaction = db.optimistic_transaction();
+    /// if transaction.get(&rocks, "basalt")?.is_none() {
+    ///     rocks.put("basalt", "somebody else's")?;
+    ///     transaction.put(&rocks, "basalt", "ours")?;
+    /// }
+    /// let refused = transaction.commit().unwrap_err();
+    /// assert!(refused.kind().is_retryable());
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    pub fn optimistic_transaction(&self) -> Transaction {
+        Transaction::optimistic(Arc::clone(&self.inner))
+    }
+
     /// The present, to be read later.
     pub fn snapshot(&self) -> Snapshot {
         self.inner.new_snapshot()

@@ -2,7 +2,10 @@
 //! rollback, and that it leaves no lock behind.
 
 use crate::support::{PATH, Parts, Random, small_options, watched};
-use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, Slice, Transaction};
+use lithify::stats::Counter;
+use lithify::{
+    CfOptions, ColumnFamily, Cursor, Db, Durability, ErrorKind, Options, Slice, Transaction,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -374,4 +377,174 @@ fn increment(db: &Db, family: &ColumnFamily, key: &[u8], with_snapshot: bool) ->
     transaction.put(family, key, (old + 1).to_le_bytes()).unwrap();
     transaction.commit().unwrap();
     true
+}
+
+/// Reads and writes of an optimistic transaction, and a write of somebody else before its commit.
+fn conflicts(
+    within: impl FnOnce(&mut Transaction, &ColumnFamily),
+    beside: impl FnOnce(&Db, &ColumnFamily),
+) -> bool {
+    let parts = Parts::new(1);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    for key in ["b", "d", "f", "h"] {
+        family.put(key, "old").unwrap();
+    }
+    let mut transaction = db.optimistic_transaction();
+    within(&mut transaction, &family);
+    beside(&db, &family);
+    transaction.put(&family, "z", "own").unwrap();
+    let refused = match transaction.commit() {
+        Ok(()) => false,
+        Err(error) if error.kind() == ErrorKind::Conflict => true,
+        Err(error) => panic!("{error}"),
+    };
+    assert_eq!(family.get("z").unwrap().is_none(), refused, "all or nothing");
+    let figures = db.stats().figures;
+    assert_eq!(figures.counter(Counter::Conflicts), u64::from(refused));
+    assert_eq!(db.stats().snapshots_held, 0);
+    refused
+}
+
+#[test]
+fn an_optimistic_commit_is_refused_if_what_it_read_was_written() {
+    let put =
+        |key: &'static str| move |_: &Db, family: &ColumnFamily| family.put(key, "new").unwrap();
+    let get = |key: &'static str| {
+        move |transaction: &mut Transaction, family: &ColumnFamily| {
+            transaction.get(family, key).unwrap();
+        }
+    };
+    assert!(conflicts(get("b"), put("b")));
+    assert!(conflicts(get("c"), put("c")), "absence was read");
+    assert!(!conflicts(get("b"), put("c")));
+    assert!(conflicts(get("b"), |_, family| family.delete("b").unwrap()));
+    assert!(conflicts(get("b"), |_, family| family.delete_range("a", "c").unwrap()));
+    assert!(!conflicts(get("c"), |_, family| family.delete_range("a", "c").unwrap()));
+    assert!(conflicts(get("c"), |_, family| {
+        let mut ingest = family.ingest().unwrap();
+        ingest.put("c", "new").unwrap();
+        ingest.commit().unwrap();
+    }));
+    assert!(conflicts(get("b"), |db, family| {
+        let mut other = db.transaction();
+        other.put(family, "b", "new").unwrap();
+        other.commit().unwrap();
+    }));
+    // A write that was not read before is no conflict: one comes after the other.
+    let blind = |transaction: &mut Transaction, family: &ColumnFamily| {
+        transaction.put(family, "b", "own").unwrap();
+        assert_eq!(transaction.get(family, "b").unwrap().unwrap(), "own");
+    };
+    assert!(!conflicts(blind, put("b")));
+    let for_update = |transaction: &mut Transaction, family: &ColumnFamily| {
+        transaction.get_for_update(family, "d").unwrap();
+    };
+    assert!(conflicts(for_update, put("d")));
+}
+
+#[test]
+fn optimistic_scans_are_checked_as_far_as_they_went() {
+    let scan = |moves: fn(&mut Cursor)| {
+        move |transaction: &mut Transaction, family: &ColumnFamily| {
+            moves(&mut transaction.cursor(family, "a".."m").unwrap());
+        }
+    };
+    let put =
+        |key: &'static str| move |_: &Db, family: &ColumnFamily| family.put(key, "new").unwrap();
+    let first_two = scan(|cursor| assert!(cursor.next().unwrap() && cursor.next().unwrap()));
+    assert!(conflicts(first_two, put("c")), "a row that would have been shown");
+    assert!(conflicts(first_two, put("a")) && conflicts(first_two, put("d")));
+    assert!(!conflicts(first_two, put("e")), "the scan was not there");
+    let all = scan(|cursor| while cursor.next().unwrap() {});
+    assert!(conflicts(all, put("l")) && !conflicts(all, put("m")));
+    let last = scan(|cursor| assert!(cursor.prev().unwrap()));
+    assert!(conflicts(last, put("l")) && !conflicts(last, put("g")));
+    let one = scan(|cursor| assert!(cursor.seek("e").unwrap()));
+    assert!(conflicts(one, put("e")) && conflicts(one, put("f")) && !conflicts(one, put("d")));
+    let queue = |transaction: &mut Transaction, family: &ColumnFamily| {
+        assert_eq!(transaction.lock_first(family, ..).unwrap().unwrap().0, "b");
+    };
+    assert!(conflicts(queue, put("a")) && !conflicts(queue, put("c")));
+}
+
+#[test]
+fn an_optimistic_transaction_reads_its_moment_and_holds_nobody_up() {
+    let parts = Parts::new(2);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    family.put("a", "1").unwrap();
+    let mut first = db.optimistic_transaction();
+    let mut second = db.optimistic_transaction();
+    family.put("b", "later").unwrap();
+    assert_eq!(first.get(&family, "b").unwrap(), None);
+    for transaction in [&mut first, &mut second] {
+        let value = transaction.get_for_update(&family, "a").unwrap().unwrap();
+        transaction.put(&family, "a", [&value[..], b"+"].concat()).unwrap();
+        transaction.set_savepoint();
+        transaction.delete(&family, "a").unwrap();
+        transaction.rollback_to_savepoint().unwrap();
+    }
+    assert_eq!(first.commit().unwrap_err().kind(), ErrorKind::Conflict, "it read b");
+    second.commit().unwrap();
+    assert_eq!(family.get("a").unwrap().unwrap(), "1+");
+    // One that only reads has nothing to be refused.
+    let reader = db.optimistic_transaction();
+    reader.get(&family, "a").unwrap();
+    family.put("a", "2").unwrap();
+    reader.commit().unwrap();
+    // Locks of others are honoured.
+    let mut locker = db.transaction();
+    locker.put(&family, "a", "locked").unwrap();
+    let mut optimist = db.optimistic_transaction();
+    optimist.put(&family, "a", "3").unwrap();
+    assert_eq!(optimist.commit().unwrap_err().kind(), ErrorKind::LockTimeout);
+    locker.commit().unwrap();
+}
+
+/// Transfers between accounts, each read in whole by an optimistic transaction: the sum stays.
+#[test]
+fn optimistic_transfers_beside_each_other_keep_the_sum() {
+    const ACCOUNTS: u64 = 8;
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    let family = db.column_family("accounts", CfOptions::default()).unwrap();
+    (0..ACCOUNTS).for_each(|n| family.put(n.to_be_bytes(), 100_u64.to_be_bytes()).unwrap());
+    let number = |value: &[u8]| u64::from_be_bytes(value.try_into().unwrap());
+    let transfer = |random: &mut Random| -> lithify::Result<()> {
+        let mut transaction = db.optimistic_transaction();
+        let (from, to) = (random.below(ACCOUNTS), random.below(ACCOUNTS));
+        let balance = |transaction: &Transaction, account: u64| {
+            transaction.get(&family, account.to_be_bytes()).map(|value| number(&value.unwrap()))
+        };
+        let mut sum = 0;
+        let mut rows = transaction.cursor(&family, ..)?;
+        while rows.next()? {
+            sum += number(rows.value());
+        }
+        assert_eq!(sum, 100 * ACCOUNTS);
+        let old = balance(&transaction, from)?;
+        if old > 0 && from != to {
+            let new = balance(&transaction, to)? + 1;
+            transaction.put(&family, from.to_be_bytes(), (old - 1).to_be_bytes())?;
+            transaction.put(&family, to.to_be_bytes(), new.to_be_bytes())?;
+        }
+        transaction.commit()
+    };
+    std::thread::scope(|scope| {
+        for seed in 0..4 {
+            scope.spawn(move || {
+                let mut random = Random(seed + 1);
+                let mut done = 0;
+                while done < 300 {
+                    match transfer(&mut random) {
+                        Ok(()) => done += 1,
+                        Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict),
+                    }
+                }
+            });
+        }
+    });
+    let sum: u64 = family.values().map(|value| number(&value.unwrap())).sum();
+    assert_eq!(sum, 100 * ACCOUNTS);
 }

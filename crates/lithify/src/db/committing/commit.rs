@@ -13,6 +13,7 @@ use crate::base::{COMMIT_SEQUENCE_MAX, ColumnFamilyId, SequenceNumber, Trailer, 
 use crate::compaction::scheduler::panic_message;
 use crate::db::committing::batch::{BatchData, Entries, Entry, GroupHead};
 use crate::db::committing::group::{Group, GroupQueue, Slot, Turn};
+use crate::db::committing::recent::{Checks, Recent};
 use crate::db::committing::wal_set::WalSet;
 use crate::db::inner::DbInner;
 use crate::db::rows::Rows;
@@ -36,6 +37,8 @@ const TIMED_ENTRIES_MIN: u32 = 64;
 pub(crate) struct Pending {
     data: BatchData,
     sync: bool,
+    /// Of an optimistic transaction.
+    checks: Option<Box<Checks>>,
 }
 
 /// The queue in front of the leader.
@@ -47,6 +50,8 @@ pub(crate) struct Writer {
     pub(crate) wal: WalSet,
     pub(crate) last_sequence: SequenceNumber,
     pub(crate) active: ActiveBytes,
+    /// What was written lately, while optimistic transactions are open.
+    pub(crate) recent: Recent,
     /// The log was this long when it was last looked for the family that keeps its oldest segment.
     pub(crate) log_judged_at_bytes: u64,
 }
@@ -125,12 +130,22 @@ impl DbInner {
         data: BatchData,
         durability: Option<Durability>,
     ) -> Result<()> {
+        self.write_checked(data, durability, None)
+    }
+
+    /// As [`DbInner::write_plain`], if nothing was written that the checks name.
+    pub(crate) fn write_checked(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+        checks: Option<Box<Checks>>,
+    ) -> Result<()> {
         data.check()?;
         if let Some(_unlocked) = self.rows.begin_unlocked() {
-            return self.commit(data, durability);
+            return self.commit_checked(data, durability, checks);
         }
         let _locks = self.lock_rows_of(&data)?;
-        self.commit(data, durability)
+        self.commit_checked(data, durability, checks)
     }
 
     fn lock_rows_of(&self, data: &BatchData) -> Result<PlainLocks<'_>> {
@@ -161,6 +176,15 @@ impl DbInner {
         data: BatchData,
         durability: Option<Durability>,
     ) -> Result<()> {
+        self.commit_checked(data, durability, None)
+    }
+
+    fn commit_checked(
+        self: &Arc<Self>,
+        data: BatchData,
+        durability: Option<Durability>,
+        checks: Option<Box<Checks>>,
+    ) -> Result<()> {
         data.check()?;
         self.lifecycle.check_writable()?;
         let limit = self.options.batch_bytes_max();
@@ -179,7 +203,7 @@ impl DbInner {
             sample = Some(self.ledger.time_call(Cause::UserWrite, clock));
         }
         stalls.writer_begins(clock.now_us());
-        let result = self.enqueue(Pending { data, sync });
+        let result = self.enqueue(Pending { data, sync, checks });
         match &result {
             Ok(()) => stalls.writer_ends(),
             Err(_) => stalls.writer_gives_up(clock.now_us()),
@@ -207,18 +231,17 @@ impl DbInner {
             self.pass_ingest_gate();
             Ok(())
         });
-        let group = self.commits.queue.group(own, |pending| {
+        let mut group = self.commits.queue.group(own, |pending| {
             bytes += pending.data.bytes().len();
             bytes <= GROUP_BYTES_MAX
         });
         let result = result_of_flow.and_then(|()| {
             self.caught(|| {
                 let mut writer = self.commits.writer();
-                self.apply_group(&mut writer, &group)
+                self.apply_group(&mut writer, &mut group)
             })
         });
-        self.commits.queue.finish(group, &result);
-        result
+        self.commits.queue.finish(group, result)
     }
 
     /// A leader's work. A panic, which is a bug, must not leave the writers waiting that wait for
@@ -234,8 +257,37 @@ impl DbInner {
         })
     }
 
-    fn apply_group(self: &Arc<Self>, writer: &mut Writer, group: &Group<Pending>) -> Result<()> {
+    /// Leaves out of a group the optimistic transactions that read what was written since, be it by those
+    /// before them in the group, and notes what the others write.
+    #[inline]
+    fn check_reads(&self, writer: &mut Writer, group: &mut Group<Pending>) {
+        if !self.commits.notes_recent(writer) {
+            return;
+        }
+        let mut sequence = writer.last_sequence;
+        let recent = &mut writer.recent;
+        group.refuse(|pending| {
+            if let Some(checks) = &pending.checks {
+                recent.check(checks).inspect_err(|_| {
+                    self.ledger.count(Counter::Conflicts, 1);
+                })?;
+            }
+            for entry in pending.data.entries().flatten() {
+                sequence += 1;
+                recent.note(&entry, sequence);
+            }
+            Ok(())
+        });
+        recent.trim(sequence, &self.workshop.budget);
+    }
+
+    fn apply_group(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        group: &mut Group<Pending>,
+    ) -> Result<()> {
         self.lifecycle.check_writable()?;
+        self.check_reads(writer, group);
         let clock = &*self.world.environment;
         let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;

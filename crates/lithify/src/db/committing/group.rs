@@ -9,9 +9,9 @@
 //! in the order of joining; every slot is notified after it was told. What waiting is, the caller
 //! says. Owns no data of the database. Checked by `db/shuttle.rs` in many orders of its steps.
 
-use crate::Result;
 use crate::base::sync::{AtomicBool, AtomicU8, Mutex, lock};
 use crate::fs::Event;
+use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -57,6 +57,8 @@ impl Slot {
 struct Queued<T> {
     item: T,
     slot: Option<Arc<Slot>>,
+    /// Why the leader leaves it out.
+    refusal: Option<Error>,
 }
 
 struct Queue<T> {
@@ -78,9 +80,16 @@ pub(crate) enum Turn<T> {
 pub(crate) struct Group<T>(Vec<Queued<T>>);
 
 impl<T> Group<T> {
-    /// The items in order.
+    /// The items in order, but for those refused.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> + Clone {
-        self.0.iter().map(|queued| &queued.item)
+        self.0.iter().filter(|queued| queued.refusal.is_none()).map(|queued| &queued.item)
+    }
+
+    /// Leaves out what `check` refuses, in order; its error is the outcome.
+    pub(crate) fn refuse(&mut self, mut check: impl FnMut(&T) -> Result<()>) {
+        for queued in &mut self.0 {
+            queued.refusal = check(&queued.item).err();
+        }
     }
 
     /// How many there are, at least one.
@@ -118,7 +127,7 @@ impl<T> GroupQueue<T> {
             }
             let slot = queue.idle.pop().unwrap_or_else(|| Arc::new(new_slot()));
             slot.state.store(WAITING, Ordering::Relaxed);
-            queue.waiting.push(Queued { item, slot: Some(Arc::clone(&slot)) });
+            queue.waiting.push(Queued { item, slot: Some(Arc::clone(&slot)), refusal: None });
             slot
         };
         wait(&slot);
@@ -142,13 +151,13 @@ impl<T> GroupQueue<T> {
         let mut queue = lock(&self.queue);
         let taken = queue.waiting.iter().take_while(|queued| takes(&queued.item)).count();
         let mut group = Vec::with_capacity(1 + taken);
-        group.push(Queued { item: own, slot: None });
+        group.push(Queued { item: own, slot: None, refusal: None });
         group.extend(queue.waiting.drain(..taken));
         Group(group)
     }
 
-    /// Gives the queue its next leader and a group its outcome.
-    pub(crate) fn finish(&self, group: Group<T>, result: &Result<()>) {
+    /// Gives the queue its next leader and a group its outcome; returns that of the leader's own.
+    pub(crate) fn finish(&self, group: Group<T>, result: Result<()>) -> Result<()> {
         let next = {
             let mut queue = lock(&self.queue);
             let next = queue.waiting.first().and_then(|queued| queued.slot.clone());
@@ -161,10 +170,18 @@ impl<T> GroupQueue<T> {
         if let Some(slot) = next {
             slot.tell(LEAD);
         }
-        for slot in group.0.into_iter().filter_map(|queued| queued.slot) {
-            *lock(&slot.result) = result.clone();
-            slot.tell(DONE);
+        let mut own = Ok(());
+        for Queued { slot, refusal, .. } in group.0 {
+            let outcome = refusal.map_or_else(|| result.clone(), Err);
+            match slot {
+                Some(slot) => {
+                    *lock(&slot.result) = outcome;
+                    slot.tell(DONE);
+                }
+                None => own = outcome,
+            }
         }
+        own
     }
 
     /// Whether the leader is held back or waits for the disk, so that the next groups take longer

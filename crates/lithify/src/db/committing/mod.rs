@@ -12,14 +12,15 @@ pub(crate) mod durability;
 pub(crate) mod group;
 mod log_rest;
 pub(crate) mod memtables;
+pub(crate) mod recent;
 pub(crate) mod wal_set;
 
-use crate::base::{FileNumber, lock};
+use crate::base::{FileNumber, MemoryBudget, lock};
 use crate::db::jobs::Jobs;
 use crate::fs::{Environment, Event, Thread};
 use crate::options::Options;
 use commit::{CommitQueue, Writer};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// A spinning waiter looks so often before it sleeps, 20 to 40 microseconds in all: a commit group
@@ -40,6 +41,9 @@ pub(crate) struct Commits {
     segment_bytes: u64,
     /// Ingests that hold writers back.
     closed_gates: AtomicUsize,
+    /// Optimistic transactions that are open, and whether the writer notes what is written for them.
+    optimists: AtomicUsize,
+    notes_recent: AtomicBool,
     /// The thread that syncs the log at intervals, and what ends it.
     syncer: Mutex<Option<Box<dyn Thread>>>,
     stop_syncing: Arc<dyn Event>,
@@ -59,6 +63,8 @@ impl Commits {
             newest_segment: AtomicU64::new(next_segment),
             segment_bytes: memtable_bytes.min(options.wal_bytes_max / 2).max(1 << 16),
             closed_gates: AtomicUsize::new(0),
+            optimists: AtomicUsize::new(0),
+            notes_recent: AtomicBool::new(false),
             syncer: Mutex::new(None),
             stop_syncing: environment.new_event(),
         }
@@ -117,6 +123,40 @@ impl Commits {
             (0..SPINS_PER_LOOK).for_each(|_| std::hint::spin_loop());
         }
         jobs.wait(event, deadline_us, condition)
+    }
+
+    /// Before an optimistic transaction takes its snapshot: what is written from then on is noted.
+    pub(crate) fn begin_optimistic(&self, budget: &Arc<MemoryBudget>) {
+        self.optimists.fetch_add(1, Ordering::SeqCst);
+        if !self.notes_recent.load(Ordering::SeqCst) {
+            let mut writer = self.writer();
+            let last_sequence = writer.last_sequence;
+            writer.recent.begin(last_sequence, budget);
+            self.notes_recent.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// An optimistic transaction has ended.
+    pub(crate) fn end_optimistic(&self) {
+        self.optimists.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Whether what is written is noted: if nobody needs it, no more from here on.
+    fn notes_recent(&self, writer: &mut Writer) -> bool {
+        if !self.notes_recent.load(Ordering::Relaxed) {
+            return false;
+        }
+        if self.optimists.load(Ordering::SeqCst) > 0 {
+            return true;
+        }
+        // Who begins now either sees this, and waits for the writer, or is seen.
+        self.notes_recent.store(false, Ordering::SeqCst);
+        if self.optimists.load(Ordering::SeqCst) > 0 {
+            self.notes_recent.store(true, Ordering::SeqCst);
+            return true;
+        }
+        writer.recent.end();
+        false
     }
 
     /// Holds writers back until as many calls of [`Commits::open_gate`].

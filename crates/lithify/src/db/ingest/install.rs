@@ -166,6 +166,10 @@ impl DbInner {
         let state = self.append_edit(&mut manifest, changes)?;
         self.tree.announced().announce(sequence);
         cut_dead_ranges(family, &tables);
+        for table in &tables {
+            writer.recent.note_table(family.id, &table.metadata.range, sequence);
+        }
+        writer.recent.trim(sequence, &self.workshop.budget);
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
         family.take_version(&state, &[]);
         writer.last_sequence = sequence;

@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::base::Slice;
 use crate::db::inner::DbInner;
+use crate::db::reading::extent::{Extent, Way};
 use crate::iter::RowCursor;
 use crate::manifest::Version;
 use crate::stats::{Cause, Counter, WorkMeter};
@@ -115,6 +116,8 @@ pub struct Cursor {
     returned: u64,
     /// Moves so far, from a start that differs between cursors: some are timed.
     moves: u64,
+    /// Where it was, for an optimistic transaction.
+    extent: Option<Box<Extent>>,
     /// Keeps the tables from being removed.
     _version: Arc<Version>,
     /// Behind the version: dropped once the cursor holds no table any more.
@@ -142,7 +145,7 @@ impl Cursor {
     pub(crate) fn new(inner: &Arc<DbInner>, rows: RowCursor, version: Arc<Version>) -> Self {
         let end = CursorEnd(Arc::clone(inner));
         let moves = inner.visibility.number_cursor() << 16;
-        Cursor { rows, returned: 0, moves, _version: version, end }
+        Cursor { rows, returned: 0, moves, extent: None, _version: version, end }
     }
 
     /// What is not booked yet of what its reads took.
@@ -173,7 +176,8 @@ impl Cursor {
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
-        self.timed(|rows| rows.next())
+        let found = self.timed(|rows| rows.next());
+        self.noted(found, None, Way::Forward)
     }
 
     /// To the previous row; false before the first one.
@@ -181,7 +185,8 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
-        self.timed(|rows| rows.prev())
+        let found = self.timed(|rows| rows.prev());
+        self.noted(found, None, Way::Back)
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -189,7 +194,9 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.timed(|rows| rows.seek(key.as_ref()))
+        let key = key.as_ref();
+        let found = self.timed(|rows| rows.seek(key));
+        self.noted(found, Some(Some(key)), Way::Forward)
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -197,7 +204,9 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.timed(|rows| rows.seek_for_prev(key.as_ref()))
+        let key = key.as_ref();
+        let found = self.timed(|rows| rows.seek_for_prev(key));
+        self.noted(found, Some(Some(key)), Way::Back)
     }
 
     /// To the first row.
@@ -205,7 +214,8 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        self.timed(|rows| rows.seek_to_first())
+        let found = self.timed(|rows| rows.seek_to_first());
+        self.noted(found, Some(None), Way::Forward)
     }
 
     /// To the last row.
@@ -213,7 +223,31 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        self.timed(|rows| rows.seek_to_last())
+        let found = self.timed(|rows| rows.seek_to_last());
+        self.noted(found, Some(None), Way::Back)
+    }
+
+    /// From now on it is noted where the cursor has been.
+    pub(crate) fn note_extent(&mut self, extent: Option<Extent>) {
+        self.extent = extent.map(Box::new);
+    }
+
+    /// After a move: `placed` says at which key, or at an end, where it did not go on from where it was.
+    #[inline]
+    fn noted(
+        &mut self,
+        found: Result<bool>,
+        placed: Option<Option<&[u8]>>,
+        way: Way,
+    ) -> Result<bool> {
+        if let (Some(extent), Ok(is_found)) = (&mut self.extent, &found) {
+            let at = is_found.then(|| self.rows.key());
+            match placed {
+                Some(key) => extent.place(key, way, at),
+                None => extent.go_on(way, at),
+            }
+        }
+        found
     }
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {

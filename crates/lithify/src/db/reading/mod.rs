@@ -5,6 +5,7 @@
 //! lock; the list of snapshots has one, a leaf.
 
 pub(crate) mod cursor;
+pub(crate) mod extent;
 pub(crate) mod iter;
 pub(crate) mod multi_get;
 pub(crate) mod read;

@@ -1,15 +1,17 @@
-//! Pessimistic transactions: row locks, own writes visible to own reads, one atomic commit.
+//! Transactions, pessimistic and optimistic: own writes visible to own reads, one atomic commit.
 //!
-//! What is promised: read committed, or reads at a snapshot if that is asked for, and no other writer, plain or transactional, changes a row
-//! that the transaction has locked until it ends. With a snapshot set, locking a row that was
+//! What a pessimistic one promises: read committed, or reads at a snapshot if that is asked for, and
+//! no other writer, plain or transactional, changes a row that the transaction has locked until it ends. With a snapshot set, locking a row that was
 //! changed after the snapshot is refused. There is no protection against phantoms: rows that
 //! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
 //! each other's rows in a circle, the one that would close it is refused at once.
 
-use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind};
+use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind, lock};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
+use crate::db::committing::recent::{Checks, ReadSet};
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::extent::Extent;
 use crate::db::reading::read::OwnWrites;
 use crate::db::reading::snapshot::Snapshot;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
@@ -21,7 +23,7 @@ use crate::stats::{Cause, Counter, WorkMeter};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Where a transaction stood when a savepoint was set.
 struct Savepoint {
@@ -29,9 +31,10 @@ struct Savepoint {
     locks: usize,
 }
 
-/// A pessimistic transaction, from [`crate::Db::transaction`]. It takes a row lock before every
-/// write and every [`Transaction::get_for_update`], and holds it until it commits or is dropped.
-/// Dropping it without a commit rolls it back.
+/// A transaction. One from [`crate::Db::transaction`] takes a row lock before every write and every
+/// [`Transaction::get_for_update`], and holds it until it commits or is dropped. One from
+/// [`crate::Db::optimistic_transaction`] takes none, and is checked when it commits. Dropping it without
+/// a commit rolls it back.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -55,6 +58,8 @@ pub struct Transaction {
     savepoints: Vec<Savepoint>,
     snapshot: Option<Snapshot>,
     reads_at_snapshot: bool,
+    /// What was read, if it is an optimistic one.
+    reads: Option<Arc<Mutex<ReadSet>>>,
     lock_timeout_us: u64,
     is_committed: bool,
 }
@@ -80,8 +85,25 @@ impl Transaction {
             savepoints: Vec::new(),
             snapshot: None,
             reads_at_snapshot: false,
+            reads: None,
             lock_timeout_us,
             is_committed: false,
+        }
+    }
+
+    /// One that takes no locks, and is checked when it commits.
+    pub(crate) fn optimistic(inner: Arc<DbInner>) -> Self {
+        inner.commits.begin_optimistic(&inner.workshop.budget);
+        let mut transaction = Transaction::new(inner);
+        transaction.reads = Some(Arc::default());
+        transaction.read_at_snapshot();
+        transaction
+    }
+
+    /// Notes that a row was read.
+    fn note_read(&self, family: ColumnFamilyId, key: &[u8]) {
+        if let Some(reads) = &self.reads {
+            lock(reads).note_key(family, key);
         }
     }
 
@@ -93,6 +115,9 @@ impl Transaction {
     /// From now on, locking a row that somebody changed after this call is refused with
     /// [`ErrorKind::Conflict`].
     pub fn set_snapshot(&mut self) {
+        if self.snapshot.is_some() && self.reads.is_some() {
+            return;
+        }
         self.snapshot = Some(self.inner.new_snapshot());
     }
 
@@ -167,7 +192,10 @@ impl Transaction {
         let mut rows = self.cursor(family, range)?;
         while rows.next()? {
             let row = RowId::new(family.id(), rows.key());
-            let mut grant = self.inner.rows.try_lock(self.owner, row);
+            let mut grant = match self.reads {
+                Some(_) => Grant::Held,
+                None => self.inner.rows.try_lock(self.owner, row),
+            };
             if planted!(RowLockSkipped) {
                 grant = Grant::Held;
             }
@@ -209,10 +237,13 @@ impl Transaction {
                 Ok(rows.next()?.then(|| Slice::copy_from(rows.value())))
             }
             Some(_) => Ok(None),
-            None => match self.read_snapshot() {
-                Some(snapshot) => family.get_at(key, snapshot),
-                None => family.get(key),
-            },
+            None => {
+                self.note_read(family.id(), key);
+                match self.read_snapshot() {
+                    Some(snapshot) => family.get_at(key, snapshot),
+                    None => family.get(key),
+                }
+            }
         }
     }
 
@@ -225,7 +256,14 @@ impl Transaction {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
         let sequence = self.read_snapshot().map(|snapshot| snapshot.sequence);
-        self.inner.open_cursor_under(&family.family, range.into(), sequence, own)
+        let range = range.into();
+        let extent = self.reads.as_ref().map(|reads| {
+            let (lower, upper) = (range.lower.clone(), range.upper.clone());
+            Extent::new(Arc::clone(reads), family.id(), lower, upper)
+        });
+        let mut cursor = self.inner.open_cursor_under(&family.family, range, sequence, own)?;
+        cursor.note_extent(extent);
+        Ok(cursor)
     }
 
     /// What this transaction has written to a family so far.
@@ -359,7 +397,16 @@ impl Transaction {
             self.release_locks();
             crate::planted::let_others_in();
         }
-        self.inner.commit(std::mem::take(&mut self.data), durability)?;
+        let data = std::mem::take(&mut self.data);
+        match (&self.reads, &self.snapshot) {
+            // One that only reads has seen one moment: nothing can make that wrong.
+            (Some(reads), Some(snapshot)) if !data.is_empty() => {
+                let reads = std::mem::take(&mut *lock(reads));
+                let checks = Box::new(Checks { snapshot: snapshot.sequence, reads });
+                self.inner.write_checked(data, durability, Some(checks))?;
+            }
+            _ => self.inner.commit(data, durability)?,
+        }
         self.is_committed = true;
         Ok(())
     }
@@ -416,6 +463,9 @@ impl Transaction {
 
     fn lock(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.check_family(family)?;
+        if self.reads.is_some() {
+            return Ok(());
+        }
         let row = RowId::new(family.id(), key);
         let (inner, clock) = (&self.inner, &*self.inner.world.environment);
         let sample = inner.ledger.begin_user_call(Counter::LockRequests, Cause::UserWrite, clock);
@@ -440,7 +490,8 @@ impl Transaction {
         key: &[u8],
         meter: &mut WorkMeter,
     ) -> Result<()> {
-        let Some(snapshot) = &self.snapshot else { return Ok(()) };
+        let snapshot = self.snapshot.as_ref().filter(|_| self.reads.is_none());
+        let Some(snapshot) = snapshot else { return Ok(()) };
         let mut newest = self.inner.newest_sequence(&family.family, key, meter)?;
         if planted!(ConflictOverlooked) {
             newest = 0;
@@ -464,6 +515,9 @@ impl Drop for Transaction {
             false => Counter::TransactionRollbacks,
         };
         self.inner.ledger.count(counter, 1);
+        if self.reads.is_some() {
+            self.inner.commits.end_optimistic();
+        }
         if planted!(RollbackKeepsLocks) && !self.is_committed {
             return;
         }

@@ -44,18 +44,23 @@ impl RowCursor {
     pub(super) fn fold_next(&mut self) -> Result<bool> {
         self.folding.restart(false);
         self.value.clear();
+        self.folding.push(self.merge.trailer(), self.merge.value());
         loop {
-            self.folding.push(self.merge.trailer(), self.merge.value());
             self.merge.next(context!(self))?;
             if !self.merge.valid() || !is_same_key(self.merge.key(), &self.key) {
                 break;
             }
             let trailer = self.merge.trailer();
+            // Below a transaction's own operands may lie what its snapshot does not see.
+            if !self.sees(trailer.sequence()) {
+                self.moved.skipped_entries += 1;
+                continue;
+            }
             if self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot) {
                 break;
             }
             match trailer.kind() {
-                Some(ValueKind::Merge) => {}
+                Some(ValueKind::Merge) => self.folding.push(trailer, self.merge.value()),
                 Some(ValueKind::Put) => {
                     self.folding.has_base = true;
                     self.value.extend_from_slice(self.merge.value());
