@@ -23,12 +23,13 @@
 //! |---|---|
 //! | [`Db`] | an open database; clones are the same one |
 //! | [`ColumnFamily`] | an ordered map in it, with options of its own |
-//! | [`Batch`], [`Transaction`] | writes that become visible together; with row locks |
+//! | [`Batch`], [`Transaction`] | writes that become visible together; with row locks, or checked at the commit |
 //! | [`Snapshot`] | a point in time to read at |
 //! | [`Iter`], [`Cursor`] | rows in order: owned, from both ends; lent, without a copy |
 //!
 //! For whole databases there are [`backup`], [`Db::checkpoint`], [`verify`] and [`repair`]; sorted rows
-//! go in by [`ColumnFamily::ingest`]. [`ColumnFamily::update`] and its neighbours write what depends on what is there. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
+//! go in by [`ColumnFamily::ingest`]. [`ColumnFamily::update`] and its neighbours write what depends on what is there,
+//! [`ColumnFamily::merge`] adds to it. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
 //! says why a level has its compression, and [`fs`] runs a database on another file system. [`Options`] and
 //! [`CfOptions`] have every setting.
 //!

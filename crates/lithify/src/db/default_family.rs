@@ -4,12 +4,12 @@
 //! [`DEFAULT_FAMILY`]. Opening and reading never make it; the first write does.
 
 use super::{DEFAULT_FAMILY, Db};
-use crate::Result;
 use crate::base::Slice;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
 use crate::db::tree::family::ColumnFamily;
 use crate::options::CfOptions;
+use crate::{Error, Result};
 use std::sync::Arc;
 
 /// Reads and writes of the default family. The family named `default` is it, whoever made it and with
@@ -51,6 +51,20 @@ impl Db {
     /// As [`ColumnFamily::put`] and [`Db::column_family`].
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.default_family()?.put(key, value)
+    }
+
+    /// Adds an operand to a key. See [`ColumnFamily::merge`]. The default family has a merge operator if it
+    /// was opened with one, as a column family named `default`.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::merge`]; `InvalidArgument` if the default family is not there.
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        match self.default_family_if_there()? {
+            Some(family) => family.merge(key, operand),
+            None => Err(Error::invalid(format!(
+                "the column family {DEFAULT_FAMILY:?} is not there: open it with a merge operator"
+            ))),
+        }
     }
 
     /// Sets a row to what `change` makes of it. See [`ColumnFamily::update`].

@@ -165,7 +165,8 @@ fn family_line(f: &mut Formatter<'_>, family: &FamilyStatistics, width: usize) -
         None => "-".to_owned(),
     };
     let gets = counter(Counter::Gets) + counter(Counter::MultiGetKeys);
-    let puts = counter(Counter::Puts);
+    // A merge puts what it makes.
+    let puts = counter(Counter::Puts) + counter(Counter::Merges);
     writeln!(
         f,
         "{:<width$} {:>6} {:>10} {:>8} {:>10} {gets:>10} {puts:>10} {:>10} {:>7} {:>10} {:>8} {:>5} \

@@ -176,6 +176,11 @@ fn a_family_without_operator_refuses_operands_and_one_keeps_its_own() {
     assert_eq!(family.get("b").unwrap(), None, "nothing of the batch");
     assert!(db.transaction().merge(&family, "a", "1").is_err());
     family.single_delete("a").unwrap();
+    assert_eq!(db.merge("a", "1").unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(db.column_family_names(), ["rows"], "no default family for a refused merge");
+    db.column_family("default", options(MergeOperator::append())).unwrap();
+    db.merge("a", "1").unwrap();
+    assert_eq!(db.get("a").unwrap().unwrap(), "1");
 
     db.column_family("rows", options(plus())).unwrap();
     family.merge("a", "+1").unwrap();
