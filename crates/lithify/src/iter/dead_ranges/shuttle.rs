@@ -42,7 +42,7 @@ pub(crate) fn put_beside_scans() {
         thread::spawn(move || {
             for _ in 0..3 {
                 let horizon = rows.visible.load(Ordering::Acquire);
-                if ranges.end_behind(b"a", horizon).is_some_and(|end| *end > *b"f") {
+                if ranges.end_behind(b"a", horizon).is_some_and(|end| *end > b"f"[..]) {
                     assert!(rows.are_empty_at(horizon), "a row is passed over");
                 } else if rows.are_empty_at(horizon) {
                     ranges.note(RANGE, (horizon, horizon));
