@@ -2,7 +2,8 @@
 //!
 //! Owns: the scheduler that gives steps to background jobs, the targets of the levels, the policy
 //! that decides the format of every table ([`FormatPolicy`]), the picking of compactions, the flow
-//! control of writers, and the jobs themselves: merge, the rules for what is still needed, merge operands, and the tables written.
+//! control of writers, and the jobs themselves: merge, the rules for what is still needed, merge
+//! operands, and the tables written.
 //!
 //! Picking, targets, policy, rules and flow control are pure: figures in, decision out, no clock
 //! of their own. The scheduler is the only part with threads. The room does not know of families,

@@ -1,10 +1,16 @@
 //! Transactions, pessimistic and optimistic: own writes visible to own reads, one atomic commit.
 //!
 //! What a pessimistic one promises: read committed, or reads at a snapshot if that is asked for, and
-//! no other writer, plain or transactional, changes a row that the transaction has locked until it ends. With a snapshot set, locking a row that was
-//! changed after the snapshot is refused. There is no protection against phantoms: rows that
-//! others add to a range are seen by a later scan. Of transactions and plain writes that wait for
-//! each other's rows in a circle, the one that would close it is refused at once.
+//! no other writer, plain or transactional, changes a row that the transaction has locked until it
+//! ends. With a snapshot set, locking a row that was changed after the snapshot is refused. There is
+//! no protection against phantoms: rows that others add to a range are seen by a later scan. Of
+//! transactions and plain writes that wait for each other's rows in a circle, the one that would
+//! close it is refused at once.
+//!
+//! What an optimistic one promises: all of its reads are of one moment, and if it commits, nothing
+//! that it has read was written since, phantoms included. So those that commit are as if they had
+//! run one after the other. It waits only for rows that pessimistic ones have locked, and only in
+//! its commit.
 
 use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind, lock};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
