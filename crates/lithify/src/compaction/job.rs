@@ -12,7 +12,7 @@
 use super::folding::{Base, Folded, Folding};
 use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, Copied, NewTable, OutputPlan, TableSink, Workshop};
-use super::rules::{Decision, Rules, Verdict};
+use super::rules::{Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use super::survivors::Survivors;
 use crate::base::{
@@ -397,39 +397,39 @@ impl MergeJob {
         Ok(is_folded)
     }
 
-    /// Deals with an entry of a key with operands, which the rules have judged; false if it is to be
-    /// written as they say.
+    /// Deals with an entry of a key with operands, which the rules have judged.
     #[cold]
-    fn place_beside_operands(
-        &mut self,
-        decision: &Decision,
-        meter: &mut WorkMeter,
-    ) -> Result<bool> {
-        let is_seen_alike = decision.stripe == self.folding.stripe();
-        let kind = self.merge.trailer().kind();
+    fn place_beside_operands(&mut self, verdict: Verdict, meter: &mut WorkMeter) -> Result<()> {
+        let trailer = self.merge.trailer();
+        let stripe = self.rules.stripe(trailer.sequence());
+        let is_seen_alike = stripe == self.folding.stripe();
         let mut gathers = is_seen_alike;
         if planted!(FoldAcrossSnapshots) {
             gathers = true;
         }
-        match decision.verdict {
+        let is_consumed = match verdict {
             // Nobody sees it below the operands.
-            Verdict::Drop => Ok(true),
-            Verdict::Keep(trailer) if kind == Some(ValueKind::Merge) => {
+            Verdict::Drop => return Ok(()),
+            Verdict::Operand { is_newest, .. } => {
                 if !self.folding.is_empty() && !gathers {
                     self.write_operands(Base::Unknown, false, meter)?;
                 }
-                let entry = (trailer, decision.stripe);
-                self.folding.push(entry, self.merge.value(), decision.is_newest);
-                Ok(true)
+                self.folding.push((trailer, stripe), self.merge.value(), is_newest);
+                return Ok(());
             }
             _ if !is_seen_alike => self.write_operands(Base::Unknown, false, meter).map(|_| false),
-            Verdict::Hold => self.write_operands(Base::Nothing, false, meter).map(|_| false),
-            Verdict::Keep(_) if kind == Some(ValueKind::Put) => {
+            Verdict::Hold => self.write_operands(Base::Nothing, false, meter),
+            Verdict::Keep(_) if trailer.kind() == Some(ValueKind::Put) => {
                 let value = self.merge.value().to_vec();
                 self.write_operands(Base::Value(&value), false, meter)
             }
             Verdict::Keep(_) => self.write_operands(Base::Nothing, false, meter),
+        }?;
+        if let (Verdict::Keep(trailer), false) = (verdict, is_consumed) {
+            self.entries_out += 1;
+            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
         }
+        Ok(())
     }
 
     /// Writes a single delete of the current key that was held back.
@@ -453,15 +453,12 @@ impl MergeJob {
             self.entries_out += 1;
             self.sink.add(&self.key, trailer, &[], meter)?;
         }
-        let is_operand = self.merge.trailer().kind() == Some(ValueKind::Merge);
-        if (is_operand || !self.folding.is_empty())
-            && self.place_beside_operands(&decision, meter)?
-        {
-            return Ok(bytes);
+        if matches!(decision.verdict, Verdict::Operand { .. }) || !self.folding.is_empty() {
+            return self.place_beside_operands(decision.verdict, meter).map(|()| bytes);
         }
         if let Verdict::Keep(trailer) = decision.verdict {
             self.entries_out += 1;
-            self.sink.add(&self.key, trailer, self.merge.value(), meter)?;
+            self.sink.add(&self.key, trailer, value, meter)?;
         }
         Ok(bytes)
     }

@@ -32,6 +32,8 @@ pub(crate) enum Verdict {
     Drop,
     /// It is a single delete that waits for what comes next; it may be released later.
     Hold,
+    /// It is a merge operand, to be kept or folded; `is_newest` if its key has no newer entry.
+    Operand { trailer: Trailer, is_newest: bool },
 }
 
 /// What to do before and with an entry of a merge.
@@ -41,10 +43,6 @@ pub(crate) struct Decision {
     pub(crate) released: Option<Trailer>,
     /// The entry itself.
     pub(crate) verdict: Verdict,
-    /// The stripe it is in.
-    pub(crate) stripe: usize,
-    /// Whether it is the newest of its key.
-    pub(crate) is_newest: bool,
 }
 
 /// The state of the rules within one merge.
@@ -105,7 +103,7 @@ impl Rules {
 
     /// What the next older entry does to a single delete that is held: gives it if it is to be written
     /// now; `None` if the two go together.
-    #[inline]
+    #[inline(always)]
     fn meet_held(
         &mut self,
         kind: ValueKind,
@@ -149,12 +147,7 @@ impl Rules {
         let stripe = self.stripe(sequence);
         let newer = self.newer_sequence.replace(sequence);
         let Some(released) = self.meet_held(kind, stripe, nothing_deeper) else {
-            return Ok(Decision {
-                released: None,
-                verdict: Verdict::Drop,
-                stripe,
-                is_newest: false,
-            });
+            return Ok(Decision { released: None, verdict: Verdict::Drop });
         };
         let shadowed = self.shadowing_stripe == Some(stripe);
         let newest_tombstone =
@@ -193,9 +186,10 @@ impl Rules {
                 let zeroed = is_oldest && covering(sequence) == 0;
                 Verdict::Keep(if zeroed { Trailer::new(0, ValueKind::Put) } else { trailer })
             }
-            ValueKind::Delete | ValueKind::RangeDelete | ValueKind::Merge => Verdict::Keep(trailer),
+            ValueKind::Merge => Verdict::Operand { trailer, is_newest: newer.is_none() },
+            ValueKind::Delete | ValueKind::RangeDelete => Verdict::Keep(trailer),
         };
-        Ok(Decision { released, verdict, stripe, is_newest: newer.is_none() })
+        Ok(Decision { released, verdict })
     }
 
     /// Takes the largest sequence at which a kept entry became obsolete since the last call;
@@ -259,7 +253,7 @@ mod tests {
             if let Some(released) = decision.released {
                 write(released);
             }
-            if let Verdict::Keep(trailer) = decision.verdict {
+            if let Verdict::Keep(trailer) | Verdict::Operand { trailer, .. } = decision.verdict {
                 write(trailer);
             }
         }

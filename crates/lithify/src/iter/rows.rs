@@ -131,7 +131,8 @@ pub(crate) struct RowCursor {
     key: Vec<u8>,
     /// The value of the current row when going back, or when it was folded.
     value: Vec<u8>,
-    folding: Folding,
+    /// Made for the first row that has operands: it would be moved with each cursor.
+    folding: Option<Box<Folding>>,
     moved: Moved,
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
@@ -158,7 +159,7 @@ impl RowCursor {
             position: Position::Fresh,
             key: Vec::new(),
             value: Vec::new(),
-            folding: Folding::default(),
+            folding: None,
             moved: Moved::default(),
             meter: WorkMeter::default(),
             family: None,
@@ -221,8 +222,10 @@ impl RowCursor {
 
     /// What was counted since the last call.
     pub(crate) fn take_moved(&mut self) -> Moved {
-        let folded_operands = std::mem::take(&mut self.folding.folded);
-        Moved { folded_operands, ..std::mem::take(&mut self.moved) }
+        if let Some(folding) = &mut self.folding {
+            self.moved.folded_operands = std::mem::take(&mut folding.folded);
+        }
+        std::mem::take(&mut self.moved)
     }
 
     /// To the first row at or behind `key`.
@@ -538,15 +541,16 @@ impl RowCursor {
                     self.key.extend_from_slice(key);
                     started = true;
                     has_resolved = true;
-                    self.folding.restart(false);
+                    self.restart_folding(false);
                 }
                 let shows = shows_row(trailer)?;
                 live =
                     shows && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
                 if live && trailer.kind() == Some(ValueKind::Merge) {
-                    self.folding.push(trailer, self.merge.value());
+                    let folding = self.folding.get_or_insert_default();
+                    folding.push(trailer, self.merge.value());
                 } else {
-                    self.folding.restart(live);
+                    self.restart_folding(live);
                     if live {
                         self.value.clear();
                         self.value.extend_from_slice(self.merge.value());
@@ -567,7 +571,8 @@ impl RowCursor {
         self.position = Position::AtStart;
         if live {
             // Of those passed.
-            self.moved.skipped_entries -= self.folding.parts();
+            let folding = self.folding.as_deref();
+            self.moved.skipped_entries -= folding.map_or(1, Folding::parts);
             self.fold()?;
             self.position = Position::Backward;
         }

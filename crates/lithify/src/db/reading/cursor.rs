@@ -177,7 +177,10 @@ impl Cursor {
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
         let found = self.timed(|rows| rows.next());
-        self.noted(found, None, Way::Forward)
+        if self.extent.is_some() {
+            self.note(&found, None, Way::Forward);
+        }
+        found
     }
 
     /// To the previous row; false before the first one.
@@ -186,7 +189,10 @@ impl Cursor {
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
         let found = self.timed(|rows| rows.prev());
-        self.noted(found, None, Way::Back)
+        if self.extent.is_some() {
+            self.note(&found, None, Way::Back);
+        }
+        found
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -196,7 +202,10 @@ impl Cursor {
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         let found = self.timed(|rows| rows.seek(key));
-        self.noted(found, Some(Some(key)), Way::Forward)
+        if self.extent.is_some() {
+            self.note(&found, Some(Some(key)), Way::Forward);
+        }
+        found
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -206,7 +215,10 @@ impl Cursor {
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
         let found = self.timed(|rows| rows.seek_for_prev(key));
-        self.noted(found, Some(Some(key)), Way::Back)
+        if self.extent.is_some() {
+            self.note(&found, Some(Some(key)), Way::Back);
+        }
+        found
     }
 
     /// To the first row.
@@ -215,7 +227,10 @@ impl Cursor {
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
         let found = self.timed(|rows| rows.seek_to_first());
-        self.noted(found, Some(None), Way::Forward)
+        if self.extent.is_some() {
+            self.note(&found, Some(None), Way::Forward);
+        }
+        found
     }
 
     /// To the last row.
@@ -224,7 +239,10 @@ impl Cursor {
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
         let found = self.timed(|rows| rows.seek_to_last());
-        self.noted(found, Some(None), Way::Back)
+        if self.extent.is_some() {
+            self.note(&found, Some(None), Way::Back);
+        }
+        found
     }
 
     /// From now on it is noted where the cursor has been.
@@ -233,21 +251,15 @@ impl Cursor {
     }
 
     /// After a move: `placed` says at which key, or at an end, where it did not go on from where it was.
-    #[inline]
-    fn noted(
-        &mut self,
-        found: Result<bool>,
-        placed: Option<Option<&[u8]>>,
-        way: Way,
-    ) -> Result<bool> {
-        if let (Some(extent), Ok(is_found)) = (&mut self.extent, &found) {
+    #[cold]
+    fn note(&mut self, found: &Result<bool>, placed: Option<Option<&[u8]>>, way: Way) {
+        if let (Some(extent), Ok(is_found)) = (&mut self.extent, found) {
             let at = is_found.then(|| self.rows.key());
             match placed {
                 Some(key) => extent.place(key, way, at),
                 None => extent.go_on(way, at),
             }
         }
-        found
     }
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {

@@ -232,7 +232,9 @@ impl DbInner {
         Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
     }
 
-    /// The rows of a view; what was metered so far is the cursor's.
+    /// The rows of a view; what was metered so far is the cursor's. A call of its own would move the
+    /// cursor once more, for every scan.
+    #[inline(always)]
     fn rows_over(
         &self,
         family: &Family,

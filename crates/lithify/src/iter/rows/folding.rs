@@ -21,8 +21,7 @@ pub(super) struct Folding {
 }
 
 impl Folding {
-    /// Going back: an entry of the row that hides all before it.
-    pub(super) fn restart(&mut self, has_base: bool) {
+    fn restart(&mut self, has_base: bool) {
         self.operands.clear();
         self.has_base = has_base;
     }
@@ -39,12 +38,21 @@ impl Folding {
 }
 
 impl RowCursor {
+    /// Going back: an entry of the row that hides all before it, or the first one met of a row.
+    #[inline]
+    pub(super) fn restart_folding(&mut self, has_base: bool) {
+        if let Some(folding) = &mut self.folding {
+            folding.restart(has_base);
+        }
+    }
+
     /// On from the newest entry of a row, an operand, to the row's value.
     #[cold]
     pub(super) fn fold_next(&mut self) -> Result<bool> {
-        self.folding.restart(false);
+        let mut folding = self.folding.take().unwrap_or_default();
+        folding.restart(false);
         self.value.clear();
-        self.folding.push(self.merge.trailer(), self.merge.value());
+        folding.push(self.merge.trailer(), self.merge.value());
         loop {
             self.merge.next(context!(self))?;
             if !self.merge.valid() || !is_same_key(self.merge.key(), &self.key) {
@@ -60,9 +68,9 @@ impl RowCursor {
                 break;
             }
             match trailer.kind() {
-                Some(ValueKind::Merge) => self.folding.push(trailer, self.merge.value()),
+                Some(ValueKind::Merge) => folding.push(trailer, self.merge.value()),
                 Some(ValueKind::Put) => {
-                    self.folding.has_base = true;
+                    folding.has_base = true;
                     self.value.extend_from_slice(self.merge.value());
                     break;
                 }
@@ -70,8 +78,9 @@ impl RowCursor {
             }
         }
         if planted!(MergeForgetsBase) {
-            self.folding.has_base = false;
+            folding.has_base = false;
         }
+        self.folding = Some(folding);
         self.fold()?;
         self.position = Position::Folded;
         Ok(true)
@@ -79,8 +88,10 @@ impl RowCursor {
 
     /// Makes the value of a row whose operands have been gathered, if it has any.
     pub(super) fn fold(&mut self) -> Result<()> {
-        let Folding { operands, has_base, folded } = &mut self.folding;
-        let Some(family) = &self.family else { return Ok(()) };
+        let (Some(folding), Some(family)) = (&mut self.folding, &self.family) else {
+            return Ok(());
+        };
+        let Folding { operands, has_base, folded } = &mut **folding;
         if operands.is_empty() {
             return Ok(());
         }
@@ -94,7 +105,8 @@ impl RowCursor {
     /// them; for a cursor without a family.
     pub(crate) fn unfolded(&self) -> Option<(&Operands, bool)> {
         let is_saved = matches!(self.position, Position::Folded | Position::Backward);
-        let is_left = is_saved && self.family.is_none() && !self.folding.operands.is_empty();
-        is_left.then_some((&self.folding.operands, self.folding.has_base))
+        let folding = self.folding.as_ref().filter(|folding| !folding.operands.is_empty())?;
+        let is_left = is_saved && self.family.is_none();
+        is_left.then_some((&folding.operands, folding.has_base))
     }
 }
