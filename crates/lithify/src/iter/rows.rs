@@ -543,11 +543,11 @@ impl RowCursor {
                     has_resolved = true;
                     self.restart_folding(false);
                 }
-                let shows = shows_row(trailer)?;
+                let (shows, was_live) = (shows_row(trailer)?, live);
                 live =
                     shows && !self.tombstones.covers(&self.key, trailer.sequence(), self.snapshot);
                 if live && trailer.kind() == Some(ValueKind::Merge) {
-                    let folding = self.folding.get_or_insert_default();
+                    let folding = self.folding.get_or_insert_with(|| Folding::over(was_live));
                     folding.push(trailer, self.merge.value());
                 } else {
                     self.restart_folding(live);

@@ -21,6 +21,12 @@ pub(super) struct Folding {
 }
 
 impl Folding {
+    /// Going back: for the first operand of a cursor, which lies over a put of its row if `has_base`.
+    #[cold]
+    pub(super) fn over(has_base: bool) -> Box<Self> {
+        Box::new(Folding { has_base, ..Folding::default() })
+    }
+
     fn restart(&mut self, has_base: bool) {
         self.operands.clear();
         self.has_base = has_base;
