@@ -421,10 +421,7 @@ impl CfOptions {
     /// versions that do not know it.
     pub(crate) fn stored_text(&self) -> String {
         let text = self.to_string();
-        match self.merge_operator.is_none() {
-            true => text.strip_suffix(" merge_operator=none").map_or(text.clone(), str::to_string),
-            false => text,
-        }
+        text.strip_suffix(" merge_operator=none").unwrap_or(&text).to_string()
     }
 
     /// Whether a value is of those that came with decisions by cost.

@@ -5,13 +5,12 @@ use std::ops::Bound;
 use std::path::Path;
 
 use clap::Args;
-use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, ScanRange};
+use lithify::{
+    CfOptions, ColumnFamily, DEFAULT_FAMILY, Db, Durability, ErrorKind, Options, ScanRange,
+};
 
 use super::bytes;
 use crate::fault::{Fault, say};
-
-/// The family that is meant where none is named.
-const DEFAULT: &str = "default";
 
 /// Opens a database for reading, also beside a writer.
 pub fn open_to_read(path: &Path) -> Result<Db, Fault> {
@@ -47,7 +46,7 @@ pub fn no_database(path: &Path) -> Fault {
 /// has no family yet.
 pub fn find_family(db: &Db, name: Option<&str>) -> Result<Option<ColumnFamily>, Fault> {
     let names = db.column_family_names();
-    let wanted = name.unwrap_or(DEFAULT);
+    let wanted = name.unwrap_or(DEFAULT_FAMILY);
     if let Some(family) = db.existing_column_family(wanted).map_err(Fault::of_engine)? {
         return Ok(Some(family));
     }
@@ -58,7 +57,7 @@ pub fn find_family(db: &Db, name: Option<&str>) -> Result<Option<ColumnFamily>, 
             db.existing_column_family(only).map_err(Fault::of_engine)
         }
         (None, _) => Err(Fault::usage(format!(
-            "no column family is called {DEFAULT}; name one with --family: {}",
+            "no column family is called {DEFAULT_FAMILY}; name one with --family: {}",
             names.join(", ")
         ))),
         (Some(name), _) => Err(unknown_family(name, &names)),
@@ -81,12 +80,12 @@ pub fn family_to_write(db: &Db, name: Option<&str>, create: bool) -> Result<Colu
         None => names.is_empty(),
     };
     if makes {
-        let name = name.unwrap_or(DEFAULT);
+        let name = name.unwrap_or(DEFAULT_FAMILY);
         return db.column_family(name, CfOptions::default()).map_err(Fault::of_engine);
     }
     match find_family(db, name)? {
         Some(family) => Ok(family),
-        None => Err(unknown_family(name.unwrap_or(DEFAULT), &names)),
+        None => Err(unknown_family(name.unwrap_or(DEFAULT_FAMILY), &names)),
     }
 }
 

@@ -79,9 +79,9 @@ pub fn run(arguments: &DeleteArguments) -> Result<(), Fault> {
 fn doomed(arguments: &DeleteArguments) -> Result<Doomed, Fault> {
     let parse = |text: &str, what| bytes::parse(text, arguments.hex, what);
     if let Some(prefix) = &arguments.prefix {
-        let prefix = parse(prefix, "--prefix")?;
-        let end = key_behind(&prefix);
-        return Ok(Doomed::Range(prefix, end));
+        let range = ScanRange::prefix(parse(prefix, "--prefix")?);
+        let start = range.start().unwrap_or_default().to_vec();
+        return Ok(Doomed::Range(start, range.end().map(<[u8]>::to_vec)));
     }
     let Some(range) = &arguments.range else {
         let key = arguments.key.as_deref().unwrap_or_default();
@@ -99,14 +99,6 @@ fn doomed(arguments: &DeleteArguments) -> Result<Doomed, Fault> {
         Some(end) if *end < start => Err(Fault::usage("--range ends before it begins")),
         _ => Ok(Doomed::Range(start, end)),
     }
-}
-
-/// The first key behind all that begin with `prefix`, if there is one.
-fn key_behind(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|byte| *byte != 0xff)?;
-    let mut key = prefix[..=last].to_vec();
-    key[last] += 1;
-    Some(key)
 }
 
 /// Removes every key from `start` on. A key as long as any may be the last: no key is behind it.

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write, stdout};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lithify::DEFAULT_FAMILY;
 
 use super::bytes::{self, escape, hex};
 use super::database::{find_family, open_to_read};
@@ -76,7 +77,7 @@ pub fn run(arguments: &GetArguments) -> Result<(), Fault> {
         None => None,
     };
     let Some(value) = value else {
-        let family = family.as_ref().map_or("default", |family| family.name());
+        let family = family.as_ref().map_or(DEFAULT_FAMILY, |family| family.name());
         let key = escape(&key);
         return Err(Fault::failure(format!("no such key in column family {family}: {key}")));
     };

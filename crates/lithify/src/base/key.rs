@@ -43,6 +43,11 @@ pub(crate) fn compare_keys(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
+/// The first key behind `key`: nothing is between them.
+pub(crate) fn key_behind(key: &[u8]) -> Box<[u8]> {
+    [key, &[0]].concat().into()
+}
+
 /// The first eight bytes as a number that orders like them; what is missing counts as zeros. Of
 /// two keys the smaller never has the larger word.
 #[inline]

@@ -14,7 +14,7 @@ mod slice;
 pub(crate) mod sync;
 
 pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
-pub(crate) use key::{KeyWords, common_prefix, compare_keys, search_word};
+pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word};
 pub use size::parse_bytes;
 pub use slice::Slice;
 

@@ -74,7 +74,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name of the family that a database has without being asked for one.
-pub(crate) const DEFAULT_FAMILY: &str = "default";
+pub const DEFAULT_FAMILY: &str = "default";
 
 /// The levels of every column family; level 0 and six sorted ones.
 pub(crate) const LEVEL_COUNT: usize = 7;

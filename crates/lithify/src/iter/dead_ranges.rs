@@ -18,8 +18,8 @@
 //! it would have to be cut, and when the memtable is switched, so that writers who gain nothing by
 //! it don't pay for it.
 
-use crate::base::SequenceNumber;
 use crate::base::sync::{AtomicBool, AtomicU64, Mutex, lock};
+use crate::base::{SequenceNumber, key_behind};
 use arc_swap::{ArcSwap, Guard};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -281,7 +281,7 @@ impl DeadRanges {
         }
         let _changing = lock(&self.changing);
         let ranges = self.ranges.load();
-        let behind = [largest, &[0]].concat();
+        let behind = key_behind(largest);
         let parts = |range: &Arc<DeadRange>| {
             if !range.is_hit_by(smallest, largest) {
                 return [Some(Arc::clone(range)), None];

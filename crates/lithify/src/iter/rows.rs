@@ -7,7 +7,9 @@
 
 use super::merging::Lead;
 use super::{DeadRanges, FamilyRows, MergingCursor, TombstoneSet};
-use crate::base::{COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys};
+use crate::base::{
+    COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys, key_behind,
+};
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
 use crate::stats::WorkMeter;
@@ -267,7 +269,7 @@ impl RowCursor {
             return Ok(false);
         }
         let is_watched = self.known_dead().is_some_and(|(ranges, _)| ranges.is_watched());
-        let limit = is_watched.then(|| [key, &[0]].concat());
+        let limit = is_watched.then(|| key_behind(key));
         let has_jumped = match &limit {
             Some(limit) => self.jump_back(limit)?,
             None => false,
@@ -459,7 +461,7 @@ impl RowCursor {
     #[cold]
     fn jump_back_on(&mut self, passed: u32) -> Result<bool> {
         self.mark_walk(passed);
-        let limit = [self.merge.key(), &[0]].concat();
+        let limit = key_behind(self.merge.key());
         self.jump_back(&limit)
     }
 
@@ -484,8 +486,8 @@ impl RowCursor {
     #[cold]
     fn note_dead(&mut self, origin: Option<&[u8]>, is_row: bool) {
         let upper = match is_row {
-            true => self.key.clone(),
-            false => [&self.key[..], &[0]].concat(),
+            true => self.key[..].into(),
+            false => key_behind(&self.key),
         };
         // Where it was marked there may be a row: that which the move left.
         self.walk_start.push(0);

@@ -37,27 +37,28 @@ impl Operands {
     }
 
     /// In the order in which they were pushed.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (Trailer, &[u8])> {
-        (0..self.ends.len()).map(|index| {
-            let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
-            let (trailer, end) = self.ends[index];
-            (trailer, &self.bytes[start..end])
-        })
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Trailer, &[u8])> {
+        (0..self.ends.len()).map(|index| self.at(index))
     }
 
     /// The operands alone, oldest first.
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = &[u8]> {
-        let last = self.ends.len().saturating_sub(1);
-        let first = self.ends.first().map(|(trailer, _)| *trailer);
-        let mut is_descending = first > self.ends.last().map(|(trailer, _)| *trailer);
+        let trailer = |end: Option<&(Trailer, usize)>| end.map(|(trailer, _)| *trailer);
+        let mut is_descending = trailer(self.ends.first()) > trailer(self.ends.last());
         if planted!(OperandsBackwards) {
             is_descending = !is_descending;
         }
-        (0..self.ends.len()).map(move |index| {
-            let index = if is_descending { last - index } else { index };
-            let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
-            &self.bytes[start..self.ends[index].1]
+        let count = self.ends.len();
+        (0..count).map(move |index| {
+            let index = if is_descending { count - 1 - index } else { index };
+            self.at(index).1
         })
+    }
+
+    fn at(&self, index: usize) -> (Trailer, &[u8]) {
+        let start = if index == 0 { 0 } else { self.ends[index - 1].1 };
+        let (trailer, end) = self.ends[index];
+        (trailer, &self.bytes[start..end])
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

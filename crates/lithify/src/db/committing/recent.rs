@@ -12,7 +12,9 @@
 //!
 //! Belongs to the writer: whoever holds it may touch this.
 
-use crate::base::{Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, ValueKind};
+use crate::base::{
+    Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SequenceNumber, ValueKind, key_behind,
+};
 use crate::db::committing::batch::Entry;
 use crate::manifest::KeyRange;
 use crate::{Error, ErrorKind, Result};
@@ -170,8 +172,8 @@ impl Recent {
         if !self.is_on {
             return;
         }
-        let upper = [&range.largest[..], &[0]].concat();
-        let span = KeySpan { lower: range.smallest[..].into(), upper: Some(upper.into()) };
+        let upper = Some(key_behind(&range.largest));
+        let span = KeySpan { lower: range.smallest[..].into(), upper };
         self.note_span(family, span, sequence);
     }
 

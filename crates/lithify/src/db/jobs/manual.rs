@@ -1,6 +1,6 @@
 //! Compactions by hand: a range, level by level, with automatic ones of the family out of the way.
 
-use crate::base::Level;
+use crate::base::{Level, key_behind};
 use crate::compaction::picker::{BusySet, Compaction, ManualPick};
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::compacting::check_pick;
@@ -79,7 +79,7 @@ impl DbInner {
                         self.run_and_wait(family, compaction)?;
                         if is_last {
                             // Behind what was just rewritten in place.
-                            from = Some([&done[..], &[0]].concat());
+                            from = Some(key_behind(&done).into_vec());
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 //! The public cursor and the ranges it takes.
 
 use crate::Result;
-use crate::base::Slice;
+use crate::base::{Slice, key_behind};
 use crate::db::inner::DbInner;
 use crate::db::reading::extent::{Extent, Way};
 use crate::iter::RowCursor;
@@ -33,6 +33,16 @@ impl ScanRange {
         }
     }
 
+    /// The first key that may be in it; none if that is the first of all.
+    pub fn start(&self) -> Option<&[u8]> {
+        self.lower.as_deref()
+    }
+
+    /// The first key behind it; none if it has no end.
+    pub fn end(&self) -> Option<&[u8]> {
+        self.upper.as_deref()
+    }
+
     fn between<K: AsRef<[u8]>>(start: Bound<K>, end: Bound<K>) -> Self {
         let lower = match start {
             Bound::Included(key) => Some(key.as_ref().into()),
@@ -54,11 +64,6 @@ fn key_behind_prefix(prefix: &[u8]) -> Option<Box<[u8]>> {
     let mut key = prefix[..=last].to_vec();
     key[last] += 1;
     Some(key.into())
-}
-
-/// The key directly behind `key`.
-fn key_behind(key: &[u8]) -> Box<[u8]> {
-    [key, &[0]].concat().into()
 }
 
 impl<K: AsRef<[u8]>> From<Range<K>> for ScanRange {
@@ -176,11 +181,7 @@ impl Cursor {
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
     pub fn next(&mut self) -> Result<bool> {
-        let found = self.timed(|rows| rows.next());
-        if self.extent.is_some() {
-            self.note(&found, None, Way::Forward);
-        }
-        found
+        self.go(None, Way::Forward, |rows| rows.next())
     }
 
     /// To the previous row; false before the first one.
@@ -188,11 +189,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn prev(&mut self) -> Result<bool> {
-        let found = self.timed(|rows| rows.prev());
-        if self.extent.is_some() {
-            self.note(&found, None, Way::Back);
-        }
-        found
+        self.go(None, Way::Back, |rows| rows.prev())
     }
 
     /// To the first row at or behind `key`; false if there is none within the bounds.
@@ -201,11 +198,7 @@ impl Cursor {
     /// As [`Cursor::next`].
     pub fn seek(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
-        let found = self.timed(|rows| rows.seek(key));
-        if self.extent.is_some() {
-            self.note(&found, Some(Some(key)), Way::Forward);
-        }
-        found
+        self.go(Some(Some(key)), Way::Forward, |rows| rows.seek(key))
     }
 
     /// To the last row at or before `key`; false if there is none within the bounds.
@@ -214,11 +207,7 @@ impl Cursor {
     /// As [`Cursor::next`].
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = key.as_ref();
-        let found = self.timed(|rows| rows.seek_for_prev(key));
-        if self.extent.is_some() {
-            self.note(&found, Some(Some(key)), Way::Back);
-        }
-        found
+        self.go(Some(Some(key)), Way::Back, |rows| rows.seek_for_prev(key))
     }
 
     /// To the first row.
@@ -226,11 +215,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_first(&mut self) -> Result<bool> {
-        let found = self.timed(|rows| rows.seek_to_first());
-        if self.extent.is_some() {
-            self.note(&found, Some(None), Way::Forward);
-        }
-        found
+        self.go(Some(None), Way::Forward, |rows| rows.seek_to_first())
     }
 
     /// To the last row.
@@ -238,11 +223,7 @@ impl Cursor {
     /// # Errors
     /// As [`Cursor::next`].
     pub fn seek_to_last(&mut self) -> Result<bool> {
-        let found = self.timed(|rows| rows.seek_to_last());
-        if self.extent.is_some() {
-            self.note(&found, Some(None), Way::Back);
-        }
-        found
+        self.go(Some(None), Way::Back, |rows| rows.seek_to_last())
     }
 
     /// From now on it is noted where the cursor has been.
@@ -250,7 +231,22 @@ impl Cursor {
         self.extent = extent.map(Box::new);
     }
 
-    /// After a move: `placed` says at which key, or at an end, where it did not go on from where it was.
+    /// Makes a move. `placed` says at which key, or at an end, where it does not go on from where the
+    /// cursor is.
+    #[inline(always)]
+    fn go(
+        &mut self,
+        placed: Option<Option<&[u8]>>,
+        way: Way,
+        call: impl FnOnce(&mut RowCursor) -> Result<bool>,
+    ) -> Result<bool> {
+        let found = self.timed(call);
+        if self.extent.is_some() {
+            self.note(&found, placed, way);
+        }
+        found
+    }
+
     #[cold]
     fn note(&mut self, found: &Result<bool>, placed: Option<Option<&[u8]>>, way: Way) {
         if let (Some(extent), Ok(is_found)) = (&mut self.extent, found) {

@@ -1,6 +1,6 @@
 //! Which keys a cursor of an optimistic transaction has been over, row or no row.
 
-use crate::base::{ColumnFamilyId, lock};
+use crate::base::{ColumnFamilyId, key_behind, lock};
 use crate::db::committing::recent::{KeySpan, ReadSet};
 use std::sync::{Arc, Mutex};
 
@@ -22,11 +22,6 @@ pub(crate) struct Extent {
     place: Option<usize>,
 }
 
-/// The first key behind `key`.
-fn behind(key: &[u8]) -> Box<[u8]> {
-    [key, &[0]].concat().into()
-}
-
 impl Extent {
     pub(crate) fn new(
         reads: Arc<Mutex<ReadSet>>,
@@ -42,11 +37,11 @@ impl Extent {
         let span = match way {
             Way::Forward => KeySpan {
                 lower: key.map_or(self.lower.clone(), |key| key.max(&self.lower[..]).into()),
-                upper: at.map_or(self.upper.clone(), |at| Some(behind(at))),
+                upper: at.map_or(self.upper.clone(), |at| Some(key_behind(at))),
             },
             Way::Back => KeySpan {
                 lower: at.map_or(self.lower.clone(), Into::into),
-                upper: match (key.map(behind), &self.upper) {
+                upper: match (key.map(key_behind), &self.upper) {
                     (Some(key), Some(upper)) => Some(key.min(upper.clone())),
                     (key, upper) => key.or(upper.clone()),
                 },
@@ -63,7 +58,7 @@ impl Extent {
         match (way, at) {
             (Way::Forward, None) => span.upper.clone_from(&self.upper),
             (Way::Forward, Some(at)) => {
-                let end = behind(at);
+                let end = key_behind(at);
                 if span.upper.as_ref().is_some_and(|upper| *upper < end) {
                     span.upper = Some(end);
                 }
