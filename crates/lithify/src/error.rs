@@ -52,6 +52,8 @@ pub enum ErrorKind {
     /// The merge operator of the column family is not there or refused the operands of a row: give it
     /// at opening, or repair the row by a put. Nothing was changed.
     Merge,
+    /// A compaction filter failed: its compaction ended, and is tried again later. Nothing was changed.
+    CompactionFilter,
 }
 
 impl ErrorKind {
@@ -219,6 +221,7 @@ impl fmt::Display for Error {
             ErrorKind::TryAgain => "try again",
             ErrorKind::Cancelled => "cancelled",
             ErrorKind::Merge => "merge",
+            ErrorKind::CompactionFilter => "compaction filter",
         };
         write!(f, "{kind}: {}", self.0.what)?;
         if let Some(path) = &self.0.path {

@@ -120,6 +120,11 @@ pub mod memtable;
 mod memtable;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
+pub mod retention;
+#[cfg(not(feature = "internals"))]
+mod retention;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
 pub mod table;
 #[cfg(not(feature = "internals"))]
 mod table;
@@ -143,6 +148,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use fs::{TransferOptions, TransferProgress};
 pub use operator::MergeOperator;
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};
+pub use retention::{CompactionFilter, FilterDecision, FilteredRow};
 pub use wal::{RecoveryReport, SegmentFile, StopReason};
 
 /// The example of the README, compiled and run with the other documentation tests.

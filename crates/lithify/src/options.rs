@@ -93,6 +93,9 @@ const MIB: u64 = 1 << 20;
 /// The size of blocks where none is given.
 const BLOCK_SIZE_BYTES: usize = 16 << 10;
 
+/// The longest time to live, in seconds: 68 years.
+const TIME_TO_LIVE_S_MAX: u64 = (1 << 31) - 1;
+
 /// The smallest size of blocks that can be given.
 const BLOCK_SIZE_BYTES_MIN: usize = 512;
 
@@ -320,6 +323,9 @@ settings! {
         /// What makes values of merge operands: none, add (integers of 8 bytes, little-endian), append,
         /// max, or the name of a program's own. It cannot be changed once it is set.
         merge_operator: MergeOperator = MergeOperator::none(), "operator", 0..=0;
+        /// Rows are over so long after they were written: nobody sees them any more, and their space
+        /// comes back. 0: never. A family is made with it or without; how long it is may change.
+        time_to_live_s: u64 = 0, "seconds", 0..=TIME_TO_LIVE_S_MAX;
     }
 }
 
@@ -378,6 +384,11 @@ impl CfOptions {
             ));
         }
         self.merge_operator.validate()?;
+        if self.time_to_live_s > 0 && !self.merge_operator.is_none() {
+            return Err(Error::invalid(
+                "time_to_live_s contradicts merge_operator: what an operand adds to may be over before it",
+            ));
+        }
         if (1..BLOCK_SIZE_BYTES_MIN).contains(&self.block_size_bytes) {
             return Err(Error::invalid("the option block_size_bytes is out of its range")
                 .expected(
@@ -421,12 +432,32 @@ impl CfOptions {
     /// versions that do not know it.
     pub(crate) fn stored_text(&self) -> String {
         let text = self.to_string();
-        text.strip_suffix(" merge_operator=none").unwrap_or(&text).to_string()
+        text.replace(" merge_operator=none", "").replace(" time_to_live_s=0", "")
     }
 
     /// Whether a value is of those that came with decisions by cost.
     pub(crate) fn needs_decisions(&self) -> bool {
         matches!(self.compression, CompressionPolicy::Decided(_)) || self.block_size_bytes == 0
+    }
+
+    /// What a family that has the options `stored` has when it is opened with these.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for what cannot be changed: another merge operator; a time to live where the
+    /// rows that are there have no write times.
+    pub(crate) fn over(mut self, stored: &CfOptions) -> Result<Self> {
+        match (stored.time_to_live_s, self.time_to_live_s) {
+            (0, wanted) if wanted > 0 => {
+                let what = "the column family was made without a time to live: its rows do not know \
+                            when they were written";
+                return Err(Error::invalid(what).expected("time_to_live_s=0", wanted));
+            }
+            (kept, 0) => self.time_to_live_s = kept,
+            _ => {}
+        }
+        self.merge_operator = self.merge_operator.over(&stored.merge_operator)?;
+        self.validate()?;
+        Ok(self)
     }
 
     /// The options that the manifest keeps of a column family.

@@ -323,6 +323,16 @@ mod list {
         OptimisticUnchecked,
         /// The same for what its cursors went over.
         ScansUnchecked,
+        /// Reads show rows whose time is over.
+        ExpiredRowsShown,
+        /// Compactions let rows go whose time is over now, and was not for a snapshot.
+        ExpiryForgetsSnapshots,
+        /// A table goes whose rows are all over, although older rows lie under it.
+        ExpiredTableUncovers,
+        /// A row that goes in a compaction leaves no tombstone, whatever lies deeper.
+        GoneWithoutTombstone,
+        /// A compaction filter is shown what a snapshot sees.
+        FilterForgetsSnapshots,
         /// Rolling back to a savepoint keeps the writes behind it.
         SavepointKeepsWrites,
 

@@ -20,6 +20,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("fs", 1),
     ("codec", 1),
     ("operator", 1),
+    ("retention", 1),
     ("stats", 1),
     ("cache", 2),
     ("chooser", 2),

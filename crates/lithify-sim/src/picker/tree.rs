@@ -79,6 +79,8 @@ impl Tree {
             grandparent_bytes_max: MIB << random.below(5),
             idle: false,
             grows: !random.one_in(8),
+            moves: !random.one_in(8),
+            expiry: None,
         };
         Tree {
             state: ManifestState::default(),
@@ -237,7 +239,9 @@ impl Tree {
         self.running.push(compaction);
         match self.running.last().map(|compaction| compaction.kind) {
             // As in the engine, a move is done at once.
-            Some(CompactionKind::TrivialMove) => self.end(self.running.len() - 1),
+            Some(CompactionKind::TrivialMove | CompactionKind::Drop) => {
+                self.end(self.running.len() - 1)
+            }
             _ => Ok(()),
         }
     }
@@ -266,7 +270,9 @@ impl Tree {
                 CompactionKind::TrivialMove => {
                     Change::MoveFile { family: FAMILY, number, from, to, codec_debt: false }
                 }
-                CompactionKind::Merge => Change::RemoveFile { family: FAMILY, level: from, number },
+                CompactionKind::Merge | CompactionKind::Drop => {
+                    Change::RemoveFile { family: FAMILY, level: from, number }
+                }
             });
         }
         if compaction.kind == CompactionKind::Merge {

@@ -34,6 +34,7 @@ fn state() -> ManifestState {
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: 0,
+        write_times: None,
     };
     let log_end = SegmentEnd { log_number: 6, end_offset: 200 };
     let edit = VersionEdit::from(vec![

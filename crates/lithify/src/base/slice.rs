@@ -27,6 +27,11 @@ impl Slice {
     pub fn copy_from(bytes: &[u8]) -> Self {
         Slice(Bytes::copy_from_slice(bytes))
     }
+
+    /// Its first `size` bytes, all if it has no more.
+    pub(crate) fn first_bytes(&self, size: usize) -> Self {
+        Slice(self.0.slice(..size.min(self.0.len())))
+    }
 }
 
 impl Deref for Slice {

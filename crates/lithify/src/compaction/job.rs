@@ -12,6 +12,7 @@
 use super::folding::{Base, Folded, Folding};
 use super::merge::{Merge, MergePoll};
 use super::output::{CloseProgress, Copied, NewTable, OutputPlan, TableSink, Workshop};
+use super::retaining::{RetainPlan, Retained, Retaining};
 use super::rules::{Rules, Verdict};
 use super::scheduler::{Ending, Job, Spent, Step, StepContext, Urgency};
 use super::survivors::Survivors;
@@ -133,6 +134,8 @@ pub(crate) struct MergePlan {
     pub(crate) deeper: Deeper,
     /// Folds the operands of the family.
     pub(crate) operator: Arc<MergeOperator>,
+    /// Which rows go by themselves.
+    pub(crate) retain: Option<RetainPlan>,
     pub(crate) output: OutputPlan,
 }
 
@@ -156,6 +159,7 @@ pub(crate) struct MergeJob {
     merge: Merge,
     rules: Rules,
     folding: Folding,
+    retaining: Option<Box<Retaining>>,
     sink: TableSink,
     tombstones: FragmentedTombstones,
     survivors: Survivors,
@@ -189,17 +193,19 @@ impl MergeJob {
             Survivors::new(&rules, plan.tombstones.clone(), limit_bytes, |start, end| {
                 deeper.nothing_in(start, end)
             });
+        let level = plan.output.place.level;
         MergeJob {
             name: plan.name,
             urgency: plan.urgency,
             cause: plan.output.cause,
-            level: plan.output.place.level,
+            level,
             sink: TableSink::new(workshop.clone(), plan.output),
             workshop,
             phase: Phase::Merge,
             merge: plan.merge,
             rules,
             folding: Folding::new(plan.operator),
+            retaining: plan.retain.map(|retain| Box::new(Retaining::new(retain, level))),
             tombstones: plan.tombstones,
             survivors,
             upper: None,
@@ -280,7 +286,7 @@ impl MergeJob {
                     self.upper = Some(key.to_vec());
                     return self.begin_close(context);
                 }
-                if self.merge.offers_block() && self.copy_block(bytes, context, clock)? {
+                if self.may_copy() && self.copy_block(bytes, context, clock)? {
                     if let Some(ticket) = self.sink.poll_write(context.meter)? {
                         return Ok(Step::Waiting(ticket));
                     }
@@ -295,6 +301,13 @@ impl MergeJob {
             }
         }
         Ok(Step::Progress)
+    }
+
+    /// Whether the entry under the merge begins a block that might be copied. Rows that may go have to be
+    /// looked at.
+    #[inline]
+    fn may_copy(&self) -> bool {
+        self.retaining.is_none() && self.merge.offers_block()
     }
 
     /// Copies the block that begins under the merge as it is stored, if the rules would keep every
@@ -457,10 +470,40 @@ impl MergeJob {
             return self.place_beside_operands(decision.verdict, meter).map(|()| bytes);
         }
         if let Verdict::Keep(trailer) = decision.verdict {
+            if self.retaining.is_some() {
+                return self.place_if_retained(trailer, meter).map(|()| bytes);
+            }
             self.entries_out += 1;
             self.sink.add(&self.key, trailer, value, meter)?;
         }
         Ok(bytes)
+    }
+
+    /// Writes an entry that the rules keep, if it is no row that goes by itself: then its delete.
+    #[cold]
+    fn place_if_retained(&mut self, trailer: Trailer, meter: &mut WorkMeter) -> Result<()> {
+        let (value, sequence) = (self.merge.value(), self.merge.trailer().sequence());
+        let retained = match &mut self.retaining {
+            Some(retaining) if trailer.kind() == Some(ValueKind::Put) => {
+                let merge = &self.merge;
+                let from_s = || merge.written_s().unwrap_or(u64::MAX);
+                retaining.judge((&self.key, sequence), value, from_s)?
+            }
+            _ => Retained::Kept,
+        };
+        let mut needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
+        if planted!(GoneWithoutTombstone) {
+            needs_no_delete = true;
+        }
+        let delete = Trailer::new(sequence, ValueKind::Delete);
+        match retained {
+            Retained::Gone if needs_no_delete => return Ok(()),
+            Retained::Gone => self.sink.add(&self.key, delete, &[], meter)?,
+            Retained::Kept => self.sink.add(&self.key, trailer, value, meter)?,
+            Retained::Changed(value) => self.sink.add(&self.key, trailer, &value, meter)?,
+        }
+        self.entries_out += 1;
+        Ok(())
     }
 
     /// Ends the table at hand before the key `upper`, or for good. The range tombstones that start
@@ -494,6 +537,10 @@ impl MergeJob {
         if folded + failures > 0 {
             self.workshop.ledger.count(Counter::CompactedOperands, folded);
             self.workshop.ledger.count(Counter::MergeFailures, failures);
+        }
+        if let Some(retaining) = &self.retaining {
+            self.workshop.ledger.count(Counter::ExpiredRows, retaining.expired);
+            self.workshop.ledger.count(Counter::FilteredRows, retaining.filtered);
         }
         self.is_reported = true;
         self.sink.note_work(spent.cpu_ns);

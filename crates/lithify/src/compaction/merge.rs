@@ -24,13 +24,15 @@ pub(crate) struct TableRun {
     /// Whether blocks are offered as they are stored.
     offers_blocks: bool,
     scanner: Option<TableScanner>,
+    /// When the table being read was written, in seconds since 1970.
+    written_s: u64,
 }
 
 impl TableRun {
     /// `tables` in key order; only keys within `range` are read. Blocks are offered as they are
     /// stored.
     pub(crate) fn new(tables: Vec<Arc<TableFile>>, range: SubRange) -> Self {
-        TableRun { tables: tables.into(), range, offers_blocks: true, scanner: None }
+        TableRun { tables: tables.into(), range, offers_blocks: true, scanner: None, written_s: 0 }
     }
 
     /// The same run without offers: the merge that copies are compared with.
@@ -57,7 +59,10 @@ impl TableRun {
                 }
             }
             match self.tables.pop_front() {
-                Some(table) => self.scanner = Some(self.open(&table)?),
+                Some(table) => {
+                    self.written_s = table.reader()?.properties().created_unix_s;
+                    self.scanner = Some(self.open(&table)?);
+                }
                 None => return Ok(ScanPoll::End),
             }
         }
@@ -221,6 +226,15 @@ impl Merge {
 
     pub(crate) fn value(&self) -> &[u8] {
         self.current().value()
+    }
+
+    /// When the table of the entry under the merge was written, in seconds since 1970; `None` if it
+    /// comes from memory.
+    pub(crate) fn written_s(&self) -> Option<u64> {
+        match self.current() {
+            Input::Memory(_) => None,
+            Input::Tables(run) => Some(run.written_s),
+        }
     }
 
     /// Leaves the current entry; call [`Merge::poll`] for the next one.

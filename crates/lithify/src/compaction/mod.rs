@@ -24,6 +24,7 @@ pub mod placement;
 mod policy;
 pub mod pool;
 mod read_heat;
+mod retaining;
 mod rules;
 pub mod scheduler;
 mod study;
@@ -44,6 +45,7 @@ pub(crate) use output::{
 };
 pub use policy::{CodecPolicy, CompressionPolicy, LevelFormats};
 pub(crate) use read_heat::{MAGIC as HEAT_MAGIC, ReadHeat};
+pub(crate) use retaining::RetainPlan;
 pub(crate) use supplied::SuppliedDictionaries;
 
 #[cfg(test)]

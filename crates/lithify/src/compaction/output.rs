@@ -554,5 +554,6 @@ pub(crate) fn metadata_of(
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: properties.newest_obsolete_sequence,
+        write_times: properties.write_times(),
     }
 }

@@ -11,7 +11,9 @@
 //!    come for free.
 //! 4. A table that overlaps nothing is moved instead of rewritten, unless it would lie across too
 //!    much of the level after that, or the rewrite would free its tombstones.
-//! 5. If nothing is due: tables full of tombstones that everyone sees; then tables of which
+//! 5. A table whose rows are all over goes as a whole, before all else, where nothing lies under it:
+//!    older entries, or those that its tombstones hide, would show again.
+//! 6. If nothing is due: tables of which half is over; else tables full of tombstones that everyone sees; then tables of which
 //!    released snapshots would free a part; and if the database is idle, tables in a codec that is
 //!    not their level's. Each of these leaves the tree with less of it, so they come to an end.
 //!
@@ -22,6 +24,7 @@
 use super::levels::LevelTargets;
 use crate::base::{FileNumber, Level, SequenceNumber};
 use crate::manifest::{KeyRange, TableFile, Version};
+use crate::retention::Expiry;
 use crate::{Error, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,6 +37,8 @@ pub enum CompactionKind {
     Merge,
     /// The one input goes to the target level as it is.
     TrivialMove,
+    /// The one input goes: nobody sees a row of it any more.
+    Drop,
 }
 
 /// Why a compaction was picked.
@@ -51,6 +56,8 @@ pub enum Reason {
     SnapshotRelease,
     /// The table's codec is not the one of its level.
     CodecDebt,
+    /// The time of rows of the table is over.
+    Expired,
 }
 
 /// A table with fewer tombstones is left alone: nobody feels them.
@@ -76,6 +83,10 @@ pub struct PickOptions {
     pub grandparent_bytes_max: u64,
     /// Nothing else is going on: codec debt may be repaid.
     pub idle: bool,
+    /// Which rows are over for all readers; `None` if none ever is.
+    pub expiry: Option<Expiry>,
+    /// Tables may be moved as they are. Off where a filter has to see their rows.
+    pub moves: bool,
     /// Neighbours that come for free are added. Off after a compaction was refused: the next try
     /// takes what is necessary and no more.
     pub grows: bool,
@@ -458,6 +469,9 @@ impl Picker<'_> {
 
     /// The next compaction, if one is due and nothing that runs stands in its way.
     pub fn pick(&self) -> Option<Compaction> {
+        if let Some(drop) = self.options.expiry.and_then(|expiry| self.pick_over(expiry)) {
+            return Some(drop);
+        }
         let scores = self.scores();
         let score_of_next = |level: Level| match level {
             0 => scores[self.targets.base_level],
@@ -476,7 +490,8 @@ impl Picker<'_> {
                 return Some(Compaction { score: scores[level], priority, ..compaction });
             }
         }
-        self.pick_tombstones()
+        self.pick_half_over()
+            .or_else(|| self.pick_tombstones())
             .or_else(|| self.pick_snapshot_release())
             .or_else(|| self.pick_codec_debt())
     }
@@ -654,6 +669,9 @@ impl Picker<'_> {
 
     /// Whether a table that overlaps nothing in the target level may go there as it is.
     fn may_move(&self, table: &TableFile, target_level: Level) -> bool {
+        if !self.options.moves {
+            return false;
+        }
         let metadata = &table.metadata;
         let grandparents = overlapping(self.version, target_level + 1, &metadata.range);
         if size_bytes(grandparents) > self.options.grandparent_bytes_max {
@@ -664,6 +682,52 @@ impl Picker<'_> {
         let reaches_deeper = (target_level + 1..self.version.level_count())
             .any(|level| !overlapping(self.version, level, &metadata.range).is_empty());
         !has_tombstones || reaches_deeper
+    }
+
+    /// A table that may go as a whole: the deepest first, as those above may follow.
+    fn pick_over(&self, expiry: Expiry) -> Option<Compaction> {
+        for level in (0..self.version.level_count()).rev() {
+            let is_over = |table: &&Arc<TableFile>| {
+                table.metadata.write_times.is_some_and(|times| times.are_over(expiry))
+            };
+            // Of level 0 the oldest first.
+            for table in self.version.level(level).iter().rev().filter(is_over) {
+                let mut uncovers = self.lies_over_others(level, table);
+                if planted!(ExpiredTableUncovers) {
+                    uncovers = false;
+                }
+                if self.busy.is_busy(table) || uncovers {
+                    continue;
+                }
+                let inputs = vec![(level, vec![Arc::clone(table)])];
+                let (kind, reason) = (CompactionKind::Drop, Reason::Expired);
+                return self.compaction(kind, reason, level, level, inputs);
+            }
+        }
+        None
+    }
+
+    /// Whether older entries of keys within a table's range may lie under it.
+    fn lies_over_others(&self, level: Level, table: &Arc<TableFile>) -> bool {
+        let range = &table.metadata.range;
+        let older_runs = match level {
+            0 => self.version.level(0),
+            _ => &[],
+        };
+        let mut older_runs = older_runs.iter().rev().take_while(|older| !Arc::ptr_eq(older, table));
+        older_runs.any(|older| older.metadata.range.overlaps(range))
+            || (level + 1..self.version.level_count())
+                .any(|deeper| !overlapping(self.version, deeper, range).is_empty())
+    }
+
+    /// A table of which half is over, where that makes it smaller: nothing lies under it.
+    fn pick_half_over(&self) -> Option<Compaction> {
+        let expiry = self.options.expiry?;
+        let levels = 1..self.version.level_count();
+        self.pick_in_place(levels, Reason::Expired, |level, table| {
+            table.metadata.write_times.is_some_and(|times| times.are_half_over(expiry))
+                && !self.lies_over_others(level, table)
+        })
     }
 
     /// Whether a table is full of tombstones, and no snapshot is so old that they would stay.
@@ -699,12 +763,12 @@ impl Picker<'_> {
                 }
             }
         }
-        let wanted = |table: &TableFile| self.is_full_of_tombstones(table);
+        let wanted = |_, table: &Arc<TableFile>| self.is_full_of_tombstones(table);
         self.pick_in_place(bottom.max(1)..bottom + 1, Reason::Tombstones, wanted)
     }
 
     fn pick_snapshot_release(&self) -> Option<Compaction> {
-        self.pick_in_place(1..self.version.level_count(), Reason::SnapshotRelease, |table| {
+        self.pick_in_place(1..self.version.level_count(), Reason::SnapshotRelease, |_, table| {
             let obsolete = table.metadata.newest_obsolete_sequence;
             obsolete > 0 && obsolete <= self.oldest_snapshot
         })
@@ -716,7 +780,7 @@ impl Picker<'_> {
             return None;
         }
         let levels = 1..self.version.level_count();
-        self.pick_in_place(levels, Reason::CodecDebt, |table| table.metadata.codec_debt)
+        self.pick_in_place(levels, Reason::CodecDebt, |_, table| table.metadata.codec_debt)
     }
 
     /// Rewrites one table where it is: the largest of the deepest of the levels that has one.
@@ -724,10 +788,10 @@ impl Picker<'_> {
         &self,
         levels: Range<Level>,
         reason: Reason,
-        wanted: impl Fn(&TableFile) -> bool,
+        wanted: impl Fn(Level, &Arc<TableFile>) -> bool,
     ) -> Option<Compaction> {
         for level in levels.rev() {
-            let candidates = self.version.level(level).iter().filter(|table| wanted(table));
+            let candidates = self.version.level(level).iter().filter(|table| wanted(level, table));
             let free = candidates
                 .filter(|table| !self.is_blocked(level, std::slice::from_ref(*table), &[]));
             if let Some(table) = free.max_by_key(|table| table.metadata.size_bytes) {

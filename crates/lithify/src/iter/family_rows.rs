@@ -1,10 +1,13 @@
 //! What all cursors over the rows of a column family share.
 
 use super::{Announced, DeadRanges};
+use crate::Result;
 use crate::operator::MergeOperator;
+use crate::retention::{Expiry, split};
 use crate::stats::FamilyLedger;
 use arc_swap::ArcSwap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One for each family; a cursor holds it, and with it needs nothing else of its family.
 pub(crate) struct FamilyRows {
@@ -13,19 +16,49 @@ pub(crate) struct FamilyRows {
     /// Where scans have found that there is no row.
     pub(crate) dead_ranges: DeadRanges,
     operator: ArcSwap<MergeOperator>,
+    /// 0: its rows have no write times and are never over.
+    time_to_live_s: AtomicU64,
 }
 
 impl FamilyRows {
     pub(crate) fn new(
         ledger: Arc<FamilyLedger>,
         announced: &Arc<Announced>,
-        operator: MergeOperator,
+        (operator, time_to_live_s): (MergeOperator, u64),
     ) -> Self {
         FamilyRows {
             ledger,
             dead_ranges: DeadRanges::new(announced),
             operator: ArcSwap::from_pointee(operator),
+            time_to_live_s: AtomicU64::new(time_to_live_s),
         }
+    }
+
+    /// Whether values are stored with the times of their writing. Never changes.
+    #[inline]
+    pub(crate) fn have_write_times(&self) -> bool {
+        self.time_to_live_s.load(Ordering::Relaxed) > 0
+    }
+
+    /// Which rows are over, as of a moment in seconds since 1970; `None` if none ever is.
+    #[inline]
+    pub(crate) fn expiry(&self, now_s: impl FnOnce() -> u64) -> Option<Expiry> {
+        match self.time_to_live_s.load(Ordering::Relaxed) {
+            0 => None,
+            time_to_live_s => Some(Expiry::at(now_s(), time_to_live_s)),
+        }
+    }
+
+    /// The user's value of a stored one.
+    pub(crate) fn value_of<'a>(&self, stored: &'a [u8]) -> Result<&'a [u8]> {
+        match self.have_write_times() {
+            true => Ok(split(stored)?.0),
+            false => Ok(stored),
+        }
+    }
+
+    pub(crate) fn set_time_to_live(&self, seconds: u64) {
+        self.time_to_live_s.store(seconds, Ordering::Relaxed);
     }
 
     /// Folds operands.

@@ -12,6 +12,7 @@ use crate::base::{
 };
 use crate::fs::Environment;
 use crate::manifest::{KeyRange, TableFile};
+use crate::retention::Expiry;
 use crate::stats::WorkMeter;
 use crate::table::ReadContext;
 use crate::{Error, Result};
@@ -98,7 +99,7 @@ enum Position {
     Forward,
     /// The same, and the merge may lead to the next row: `key` is not that of the row.
     Leading,
-    /// On a row, saved in the buffers; the merge stands behind entries of it that were folded.
+    /// On a row, saved in the buffers; the merge stands on its entry, or behind those that were folded.
     Folded,
     /// On a row, saved in the buffers; the merge stands before its key.
     Backward,
@@ -139,6 +140,8 @@ pub(crate) struct RowCursor {
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
     family: Option<Arc<FamilyRows>>,
+    /// Values are stored with the times of their writing, and some are over.
+    expiry: Option<Expiry>,
     dead: Option<DeadWatch>,
     /// Where the move at hand had passed some dead entries, if it began at no given key.
     walk_start: Vec<u8>,
@@ -165,6 +168,7 @@ impl RowCursor {
             moved: Moved::default(),
             meter: WorkMeter::default(),
             family: None,
+            expiry: None,
             dead: None,
             walk_start: Vec::new(),
         }
@@ -173,6 +177,11 @@ impl RowCursor {
     /// Shows the rows of that family as users see them.
     pub(crate) fn show_rows_of(&mut self, family: Arc<FamilyRows>) {
         self.family = Some(family);
+    }
+
+    /// Shows the users' values of stored ones, and no row that is over.
+    pub(crate) fn hide_what_is_over(&mut self, expiry: Expiry) {
+        self.expiry = Some(expiry);
     }
 
     /// From now on ranges without rows are jumped over, and noted if `may_note`: not where the cursor
@@ -427,6 +436,15 @@ impl RowCursor {
                     if trailer.kind() == Some(ValueKind::Merge) {
                         return self.fold_next();
                     }
+                    if let Some(expiry) = self.expiry {
+                        if self.keep_unless_over(expiry)? {
+                            self.position = Position::Folded;
+                            return Ok(true);
+                        }
+                        self.moved.skipped_entries += 1;
+                        self.merge.next(context!(self))?;
+                        continue;
+                    }
                     let may_lead = self.tombstones.is_empty() && self.merge.can_lead(self.snapshot);
                     self.position = if may_lead { Position::Leading } else { Position::Forward };
                     return Ok(true);
@@ -443,6 +461,15 @@ impl RowCursor {
         }
         self.position = Position::AtEnd;
         Ok(false)
+    }
+
+    /// Copies the user's value of the entry under the merge; false if it is over.
+    #[cold]
+    fn keep_unless_over(&mut self, expiry: Expiry) -> Result<bool> {
+        let Some(value) = expiry.shown(self.merge.value())? else { return Ok(false) };
+        self.value.clear();
+        self.value.extend_from_slice(value);
+        Ok(true)
     }
 
     /// To the end of the dead range that the merge's entry lies in; false if there is none.
@@ -515,6 +542,7 @@ impl RowCursor {
     /// is given.
     fn find_prev(&mut self, limit: Option<&[u8]>) -> Result<bool> {
         if self.tombstones.is_empty()
+            && self.expiry.is_none()
             && self.merge.can_lead_back(self.snapshot)?
             && !self.bounds.before_lower(self.merge.key())
         {
@@ -553,7 +581,9 @@ impl RowCursor {
                     folding.push(trailer, self.merge.value());
                 } else {
                     self.restart_folding(live);
-                    if live {
+                    if let (true, Some(expiry)) = (live, self.expiry) {
+                        live = self.keep_unless_over(expiry)?;
+                    } else if live {
                         self.value.clear();
                         self.value.extend_from_slice(self.merge.value());
                     }

@@ -59,6 +59,7 @@ fn parse_metadata(fields: &Fields<'_>) -> FileMetadata {
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: 0,
+        write_times: None,
     }
 }
 

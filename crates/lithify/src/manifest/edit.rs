@@ -7,6 +7,7 @@ use super::version::{FileMetadata, KeyRange};
 use crate::base::{ColumnFamilyId, FileNumber, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber};
 use crate::codec::{Compression, DictionaryHash, Encoder};
 use crate::format::{Decoder, put_bytes, put_varint};
+use crate::retention::WriteTimes;
 use crate::wal::SegmentEnd;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
@@ -33,8 +34,11 @@ pub const FEATURE_DECIDED_COMPRESSION: u32 = 1;
 /// A family has a merge operator, and so entries that an older version does not know.
 pub const FEATURE_MERGE: u32 = 2;
 
+/// A family has a time to live, and so values that end with the times of their writing.
+pub const FEATURE_WRITE_TIMES: u32 = 4;
+
 /// All bits of [`Change::Features`] that this version knows.
-pub const KNOWN_FEATURES: u32 = FEATURE_DECIDED_COMPRESSION | FEATURE_MERGE;
+pub const KNOWN_FEATURES: u32 = FEATURE_DECIDED_COMPRESSION | FEATURE_MERGE | FEATURE_WRITE_TIMES;
 
 /// One change of the state.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -366,6 +370,7 @@ const CODEC_DEBT: u8 = 2;
 const INGESTED: u8 = 4;
 pub(super) const FORMAT: u8 = 8;
 const DICTIONARY: u8 = 16;
+const WRITE_TIMES: u8 = 32;
 
 fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     put_varint(target, metadata.number);
@@ -381,7 +386,8 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     let dictionary = metadata.dictionary.filter(|_| has_format);
     let of_dictionary = if dictionary.is_some() { DICTIONARY } else { 0 };
     let ingested = if metadata.ingested { INGESTED } else { 0 };
-    target.push(exclusive | debt | ingested | format | of_dictionary);
+    let write_times = if metadata.write_times.is_some() { WRITE_TIMES } else { 0 };
+    target.push(exclusive | debt | ingested | format | of_dictionary | write_times);
     put_varint(target, metadata.smallest_sequence);
     put_varint(target, metadata.largest_sequence);
     put_varint(target, metadata.entries);
@@ -397,6 +403,10 @@ fn encode_metadata(metadata: &FileMetadata, target: &mut Vec<u8>) {
     if let Some(name) = dictionary {
         target.extend_from_slice(&name.0);
     }
+    if let Some(times) = metadata.write_times {
+        put_varint(target, times.oldest_s.into());
+        put_varint(target, times.newest_s.into());
+    }
 }
 
 fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
@@ -407,7 +417,8 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
     let smallest = body.sized_bytes(KEY_SIZE_MAX)?;
     let largest = body.sized_bytes(KEY_SIZE_MAX)?;
     let flags = body.u8()?;
-    if flags & !(LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED | FORMAT | DICTIONARY) != 0 {
+    let known = LARGEST_EXCLUSIVE | CODEC_DEBT | INGESTED | FORMAT | DICTIONARY | WRITE_TIMES;
+    if flags & !known != 0 {
         return Err(unsupported("table flags", flags.into()));
     }
     let largest_exclusive = flags & LARGEST_EXCLUSIVE != 0;
@@ -429,6 +440,7 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
         newest_obsolete_sequence: decode_sequence(body)?,
         block_size_bytes: 0,
         dictionary: None,
+        write_times: None,
     };
     if flags & FORMAT != 0 {
         metadata.block_size_bytes = body.varint()?;
@@ -438,6 +450,10 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
             return Err(Error::corruption("table with a dictionary and no size of blocks"));
         }
         metadata.dictionary = Some(DictionaryHash(body.array()?));
+    }
+    if flags & WRITE_TIMES != 0 {
+        let (oldest_s, newest_s) = (body.varint_u32()?, body.varint_u32()?);
+        metadata.write_times = Some(WriteTimes { oldest_s, newest_s });
     }
     check_metadata(&metadata).map_err(Error::corruption)?;
     Ok(metadata)
@@ -480,6 +496,8 @@ pub(super) fn check_metadata(metadata: &FileMetadata) -> std::result::Result<(),
             || metadata.range_tombstones > 0)
     {
         Err("ingested table with several sequences or range tombstones")
+    } else if metadata.write_times.is_some_and(|times| times.oldest_s > times.newest_s) {
+        Err("table's oldest write is behind its newest")
     } else {
         Ok(())
     }
@@ -553,6 +571,9 @@ impl fmt::Display for FileMetadata {
         )?;
         if self.block_size_bytes > 0 {
             write!(f, " blocks={}", self.block_size_bytes)?;
+        }
+        if let Some(times) = self.write_times {
+            write!(f, " written={}..{}", times.oldest_s, times.newest_s)?;
         }
         self.dictionary.map_or(Ok(()), |name| write!(f, " dictionary={name}"))
     }

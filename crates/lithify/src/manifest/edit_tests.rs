@@ -31,6 +31,7 @@ pub(super) fn metadata() -> FileMetadata {
         codec_debt: true,
         ingested: false,
         newest_obsolete_sequence: 77,
+        write_times: None,
     }
 }
 
@@ -82,6 +83,7 @@ fn an_ingested_table_has_one_sequence_number() {
         tombstones: 0,
         range_tombstones: 0,
         newest_obsolete_sequence: 0,
+        write_times: None,
         ..metadata()
     };
     let add = |metadata: FileMetadata| {

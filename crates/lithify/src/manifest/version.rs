@@ -6,6 +6,7 @@
 
 use crate::base::{FileNumber, KeyWords, Level, SequenceNumber, TableId};
 use crate::codec::{Compression, DictionaryHash, StoredFormat};
+use crate::retention::WriteTimes;
 use crate::table::TableReader;
 use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
@@ -99,6 +100,8 @@ pub struct FileMetadata {
     pub block_size_bytes: u64,
     /// The dictionary that its data blocks were to be encoded with. Recorded with the size.
     pub dictionary: Option<DictionaryHash>,
+    /// When its puts were written, if they say so.
+    pub write_times: Option<WriteTimes>,
     /// Whether its format is not what its level's policy asks for: a trivial move left it so, or
     /// the policy changed its mind.
     pub codec_debt: bool,
@@ -159,6 +162,9 @@ impl FileMetadata {
         let is_same_range = range.smallest[..] == properties.smallest_key[..]
             && range.largest[..] == properties.largest_key[..]
             && range.largest_exclusive == (properties.largest_key_exclusive != 0);
+        if self.write_times != properties.write_times() {
+            differences.push(differ("times of writing"));
+        }
         if !is_same_range {
             differences.push(differ("range of keys"));
         }

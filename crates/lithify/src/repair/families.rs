@@ -111,8 +111,12 @@ impl Repair<'_> {
             (Some(id), None) => SourceFamily::named(Some(id), name_of_id(id)),
             (None, _) => SourceFamily::named(None, UNKNOWN.to_string()),
         });
-        let flushed_through = properties.map_or(0, |properties| flushed_through(&properties));
+        let flushed_through = properties.as_ref().map_or(0, flushed_through);
         family.flushed_through = family.flushed_through.max(flushed_through);
+        if let Some(properties) = &properties {
+            let time_to_live_s = &mut family.options.time_to_live_s;
+            *time_to_live_s = (*time_to_live_s).max(properties.time_to_live_s);
+        }
         let metadata = known.map(|(_, metadata)| metadata);
         family.tables.push(SourceTable { number, level: 0, metadata });
     }

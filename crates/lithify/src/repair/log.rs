@@ -231,7 +231,7 @@ impl Repair<'_> {
                 continue;
             }
             match entry.kind {
-                ValueKind::Put => batch.put(family, entry.key, entry.value),
+                ValueKind::Put => batch.put_stored(family, entry.key, entry.value),
                 ValueKind::Delete => batch.delete(family, entry.key),
                 ValueKind::SingleDelete => batch.single_delete(family, entry.key),
                 ValueKind::Merge => batch.merge_blindly(family, entry.key, entry.value),

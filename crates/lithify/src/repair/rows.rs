@@ -87,14 +87,14 @@ impl Repair<'_> {
         let mut unfolded = Vec::new();
         while rows.next()? {
             match rows.unfolded() {
-                None => ingest.put(rows.key(), rows.value())?,
+                None => ingest.put_stored(rows.key(), rows.value())?,
                 Some((operands, has_base)) => {
                     let base = has_base.then(|| rows.value());
                     match operator.fold(rows.key(), base, operands) {
-                        Ok(value) => ingest.put(rows.key(), value)?,
+                        Ok(value) => ingest.put_stored(rows.key(), &value)?,
                         Err(_) => {
                             if let Some(base) = base {
-                                ingest.put(rows.key(), base)?;
+                                ingest.put_stored(rows.key(), base)?;
                             }
                             let key: Box<[u8]> = rows.key().into();
                             let operands = operands.oldest_first().map(<[u8]>::to_vec);

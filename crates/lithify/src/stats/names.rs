@@ -133,6 +133,12 @@ named_list! {
         CompactedOperands = "compacted-operands", "count";
         /// Rows whose merge operator failed in a flush or compaction; their operands stayed.
         MergeFailures = "merge-failures", "count";
+        /// Rows that flushes and compactions let go because their time was over.
+        ExpiredRows = "expired-rows", "count";
+        /// Tables that went as a whole because the time of all of their rows was over.
+        ExpiredTables = "expired-tables", "count";
+        /// Rows that a compaction filter let go or changed.
+        FilteredRows = "filtered-rows", "count";
         /// Bytes of keys and values committed: the denominator of write amplification.
         IngestedBytes = "ingested-bytes", "bytes";
         /// Tables that bulk ingest made live.
@@ -194,6 +200,8 @@ named_list! {
         CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
         /// Compactions and trivial moves because of a table's codec.
         CompactionsCodecDebt = "compactions-codec-debt", "count";
+        /// Compactions because rows were over, and tables that went as a whole.
+        CompactionsExpired = "compactions-expired", "count";
     }
 }
 
@@ -336,6 +344,8 @@ impl Counter {
             | Counter::SingleDeleteMisuses
             | Counter::CompactedOperands
             | Counter::MergeFailures
+            | Counter::ExpiredRows
+            | Counter::FilteredRows
             | Counter::TransactionCommits
             | Counter::TransactionRollbacks
             | Counter::LockRequests
@@ -375,7 +385,9 @@ impl Counter {
             | Counter::CompactionsManual
             | Counter::CompactionsTombstones
             | Counter::CompactionsSnapshotRelease
-            | Counter::CompactionsCodecDebt => true,
+            | Counter::CompactionsCodecDebt
+            | Counter::ExpiredTables
+            | Counter::CompactionsExpired => true,
         }
     }
 }

@@ -296,13 +296,14 @@ impl StatisticsSnapshot {
         writeln!(
             f,
             "Compactions and moves by reason: {} level 0, {} level size, {} manual, {} tombstones, \
-             {} snapshot release, {} codec debt",
+             {} snapshot release, {} codec debt, {} expired",
             count(Counter::CompactionsLevel0),
             count(Counter::CompactionsLevelSize),
             count(Counter::CompactionsManual),
             count(Counter::CompactionsTombstones),
             count(Counter::CompactionsSnapshotRelease),
             count(Counter::CompactionsCodecDebt),
+            count(Counter::CompactionsExpired),
         )?;
         let sum = |of: fn(&LevelShape) -> u64| self.levels.iter().map(of).sum::<u64>();
         writeln!(

@@ -21,6 +21,7 @@ use crate::base::{
     VALUE_SIZE_MAX, ValueKind,
 };
 use crate::codec::{HeldDictionary, PooledCompressor};
+use crate::retention::{WriteTimes, split};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct TableOptions {
     pub prefix_length: Option<usize>,
     /// The level that the table is made for; a property only.
     pub level: Level,
+    /// The time to live of its rows: their values end with the times of their writing; 0: they don't.
+    pub time_to_live_s: u64,
     /// Whose it is; properties only. Default unknown.
     pub origin: Option<TableOrigin>,
 }
@@ -62,6 +65,7 @@ impl Default for TableOptions {
             filter_bits_per_key: 10,
             prefix_length: None,
             level: 0,
+            time_to_live_s: 0,
             origin: None,
         }
     }
@@ -119,6 +123,7 @@ impl TableBuilder {
             filter_bits_per_key: u64::from(options.filter_bits_per_key),
             level: options.level as u64,
             prefix_length: prefix_length as u64,
+            time_to_live_s: options.time_to_live_s,
             smallest_sequence: SEQUENCE_MAX,
             ..TableProperties::default()
         };
@@ -177,6 +182,7 @@ impl TableBuilder {
             value = &value[..value.len().min(self.options.block_size_bytes)];
         }
         match trailer.kind() {
+            Some(ValueKind::Put) if self.options.time_to_live_s > 0 => self.note_time(value)?,
             Some(ValueKind::Put | ValueKind::Merge) => {}
             Some(ValueKind::Delete) => self.properties.deletes += 1,
             Some(ValueKind::SingleDelete) => self.properties.single_deletes += 1,
@@ -195,6 +201,17 @@ impl TableBuilder {
         self.properties.entries += 1;
         self.properties.key_bytes += key.len() as u64;
         self.properties.value_bytes += value.len() as u64;
+        Ok(())
+    }
+
+    /// Notes when a put was written.
+    #[cold]
+    fn note_time(&mut self, stored: &[u8]) -> Result<()> {
+        let (_, written_s) = split(stored)?;
+        let times = self.properties.write_times();
+        let times = times.map_or(WriteTimes::of(written_s), |times| times.and(written_s));
+        self.properties.oldest_write_s = times.oldest_s.into();
+        self.properties.newest_write_s = times.newest_s.into();
         Ok(())
     }
 

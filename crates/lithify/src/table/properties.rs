@@ -4,6 +4,7 @@
 use crate::base::SequenceNumber;
 use crate::codec::{Compression, DictionaryHash, StoredFormat, UnknownCodec};
 use crate::format::{Decoder, put_bytes, put_u64};
+use crate::retention::WriteTimes;
 use crate::{Error, ErrorKind, Result};
 
 /// The properties of a table. Names on disk are the names of the fields.
@@ -59,6 +60,10 @@ pub struct TableProperties {
     pub level: u64,
     /// The largest sequence number at which an entry became obsolete while a snapshot needed it.
     pub newest_obsolete_sequence: SequenceNumber,
+    /// When the newest put was written, in seconds since 1970, if puts say so.
+    pub newest_write_s: u64,
+    /// When the oldest one was.
+    pub oldest_write_s: u64,
     /// Length in bytes of the key prefixes in the filter; 0: none.
     pub prefix_length: u64,
     /// Range tombstones given to the builder.
@@ -69,6 +74,8 @@ pub struct TableProperties {
     pub smallest_key: Vec<u8>,
     /// The smallest sequence number of entries and range tombstones.
     pub smallest_sequence: SequenceNumber,
+    /// The time to live of the column family, if its values end with the times of their writing.
+    pub time_to_live_s: u64,
     /// Bytes of all values.
     pub value_bytes: u64,
 }
@@ -82,7 +89,15 @@ pub(crate) enum Value<'a> {
 }
 
 /// Properties that are left out where they are 0 or empty: older versions do not have them.
-const OPTIONAL: [&str; 4] = ["block_size_bytes", "decision", "dictionaries", "dictionary"];
+const OPTIONAL: [&str; 7] = [
+    "block_size_bytes",
+    "decision",
+    "dictionaries",
+    "dictionary",
+    "newest_write_s",
+    "oldest_write_s",
+    "time_to_live_s",
+];
 
 /// Properties that a table has only if it was made for a column family that was known.
 const OF_ORIGIN: [&str; 3] = ["family_id", "family_name", "flushed_through"];
@@ -112,6 +127,15 @@ impl TableProperties {
         StoredFormat { compression, block_size_bytes, dictionary: Some(dictionary) }
     }
 
+    /// When the puts were written, if there are some that say so.
+    pub fn write_times(&self) -> Option<WriteTimes> {
+        let (oldest_s, newest_s) = (self.oldest_write_s, self.newest_write_s);
+        (self.time_to_live_s > 0 && newest_s > 0).then(|| WriteTimes {
+            oldest_s: u32::try_from(oldest_s).unwrap_or(u32::MAX),
+            newest_s: u32::try_from(newest_s).unwrap_or(u32::MAX),
+        })
+    }
+
     /// What data blocks were to be encoded with, unless this version does not know it.
     ///
     /// # Errors
@@ -121,7 +145,7 @@ impl TableProperties {
     }
 
     /// Every property: its name and where it lies, by name. Encoding and decoding follow it.
-    fn slots(&mut self) -> [(&'static str, Slot<'_>); 31] {
+    fn slots(&mut self) -> [(&'static str, Slot<'_>); 34] {
         use Slot::{Bytes, Signed, Unsigned};
         [
             ("block_size_bytes", Unsigned(&mut self.block_size_bytes)),
@@ -149,11 +173,14 @@ impl TableProperties {
             ("largest_sequence", Unsigned(&mut self.largest_sequence)),
             ("level", Unsigned(&mut self.level)),
             ("newest_obsolete_sequence", Unsigned(&mut self.newest_obsolete_sequence)),
+            ("newest_write_s", Unsigned(&mut self.newest_write_s)),
+            ("oldest_write_s", Unsigned(&mut self.oldest_write_s)),
             ("prefix_length", Unsigned(&mut self.prefix_length)),
             ("range_tombstones", Unsigned(&mut self.range_tombstones)),
             ("single_deletes", Unsigned(&mut self.single_deletes)),
             ("smallest_key", Bytes(&mut self.smallest_key)),
             ("smallest_sequence", Unsigned(&mut self.smallest_sequence)),
+            ("time_to_live_s", Unsigned(&mut self.time_to_live_s)),
             ("value_bytes", Unsigned(&mut self.value_bytes)),
         ]
     }

@@ -3,7 +3,10 @@
 use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
 use lithify::stats::{Cause, Counter, Derived, Figures, TrafficFigure};
-use lithify::{CfOptions, ColumnFamily, Db, Durability, MergeOperator, Options};
+use lithify::{
+    CfOptions, ColumnFamily, CompactionFilter, Db, Durability, FilterDecision, MergeOperator,
+    Options,
+};
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Barrier;
@@ -139,6 +142,23 @@ fn merges() -> Figures {
     db.stats().figures
 }
 
+/// Rows that are over, one by one and as whole tables, and rows that a filter lets go.
+fn rows_that_go() -> Figures {
+    let parts = Parts::new(10);
+    let (db, family) = open_with(&parts, CfOptions { time_to_live_s: 60, ..family_options() });
+    family.put("early", "1").unwrap();
+    parts.environment.advance_us(59_000_000);
+    family.put("late", "2").unwrap();
+    parts.environment.advance_us(2_000_000);
+    family.compact_range(None, None).unwrap();
+    parts.environment.advance_us(60_000_000);
+    db.wait_for_compaction().unwrap();
+    family.supply_compaction_filter(CompactionFilter::new("all", |_| Ok(FilterDecision::Remove)));
+    family.put("filtered", "3").unwrap();
+    family.compact_range(None, None).unwrap();
+    db.stats().figures
+}
+
 /// A long scan of a cold table.
 fn long_scan() -> Figures {
     let parts = Parts::new(5);
@@ -235,12 +255,13 @@ fn refusal() -> Figures {
 /// Whoever adds a counter adds here what moves it.
 #[test]
 fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
-    let workloads: [fn() -> Figures; 10] = [
+    let workloads: [fn() -> Figures; 11] = [
         many_writes,
         deletes,
         snapshot_release,
         codecs_and_ingest,
         merges,
+        rows_that_go,
         long_scan,
         prefixes,
         transactions,

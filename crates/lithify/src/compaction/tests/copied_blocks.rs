@@ -133,6 +133,7 @@ impl Bench {
             .collect();
         let (start, end) = (case.range.start.as_deref(), case.range.end.as_deref());
         let plan = MergePlan {
+            retain: None,
             name: String::from("test"),
             urgency: Urgency::Idle,
             merge: Merge::new(runs.collect()),

@@ -204,6 +204,7 @@ impl World {
                 codec_debt: false,
                 ingested: false,
                 newest_obsolete_sequence: 0,
+                write_times: None,
             })
         });
         tables.collect()
@@ -260,6 +261,8 @@ impl World {
                 cursors: &self.cursors,
                 oldest_snapshot: 0,
                 options: PickOptions {
+                    expiry: None,
+                    moves: true,
                     grows: true,
                     compaction_bytes_max: self.setting.memtable_bytes * 25,
                     level0_bytes_max: self.setting.shape().base_level_bytes_max * 2,

@@ -63,6 +63,7 @@ fn table(text: &str) -> Arc<TableFile> {
         codec_debt: false,
         ingested: false,
         newest_obsolete_sequence: 0,
+        write_times: None,
     };
     for mark in marks.trim_end_matches(')').split(',').filter(|mark| !mark.is_empty()) {
         match (mark.split_at(1), mark) {
@@ -109,6 +110,8 @@ impl Tree {
             cursors: &self.cursors,
             oldest_snapshot: value("oldest").map_or(0, |text| text.parse().unwrap()),
             options: PickOptions {
+                expiry: None,
+                moves: true,
                 compaction_bytes_max: value("max").map_or(16 * MIB, size),
                 level0_bytes_max: value("runs").map_or(64 * MIB, size),
                 grandparent_bytes_max: value("grand").map_or(8 * MIB, size),

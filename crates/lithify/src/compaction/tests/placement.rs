@@ -37,6 +37,7 @@ fn version(levels: &[(Level, &str)]) -> Version {
                 codec_debt: false,
                 ingested: false,
                 newest_obsolete_sequence: 0,
+                write_times: None,
             }));
         }
     }

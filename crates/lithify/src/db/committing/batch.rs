@@ -11,6 +11,7 @@ use crate::base::{
 };
 use crate::db::tree::family::{ColumnFamily, Family};
 use crate::format::{Decoder, put_varint};
+use crate::retention::{PENDING, STAMP_BYTES, stamped, write_time};
 use crate::stats::Cause;
 use crate::{Error, Result};
 use std::fmt;
@@ -38,6 +39,8 @@ pub(crate) struct BatchData {
     error: Option<Error>,
     /// The families written to, as far as somebody has to look at them again at the commit.
     families: Vec<Arc<Family>>,
+    /// Where values end with the time of their writing: that is put in by the commit.
+    write_times: Vec<usize>,
 }
 
 /// How far a batch was.
@@ -66,6 +69,40 @@ impl BatchData {
             self.bytes.extend_from_slice(entry.value);
         }
         self.count += 1;
+    }
+
+    /// Adds a write of a user.
+    #[inline]
+    pub(crate) fn push_to(&mut self, family: &Family, entry: Entry<'_>) {
+        match entry.kind == ValueKind::Put && family.rows.have_write_times() {
+            true => self.push_timed(entry),
+            false => self.push(entry),
+        }
+    }
+
+    /// Adds a put whose value is stored with the time of its writing.
+    #[cold]
+    fn push_timed(&mut self, entry: Entry<'_>) {
+        let value = stamped(entry.value, PENDING);
+        let count = self.count;
+        self.push(Entry { value: &value, ..entry });
+        if self.count > count {
+            self.write_times.push(self.bytes.len() - STAMP_BYTES);
+        }
+    }
+
+    /// Puts the time of writing into the values that are stored with it.
+    #[inline]
+    pub(crate) fn set_write_time(&mut self, now_s: impl FnOnce() -> u64) {
+        if self.write_times.is_empty() {
+            return;
+        }
+        let written_s = write_time(now_s()).to_le_bytes();
+        for place in self.write_times.drain(..) {
+            if let Some(stamp) = self.bytes.get_mut(place..place + STAMP_BYTES) {
+                stamp.copy_from_slice(&written_s);
+            }
+        }
     }
 
     /// Remembers a family that may be dropped before the commit.
@@ -114,6 +151,7 @@ impl BatchData {
         self.bytes.truncate(mark.bytes);
         self.count = mark.count;
         self.families.truncate(mark.families);
+        self.write_times.retain(|place| *place < mark.bytes);
         self.error = None;
     }
 
@@ -317,6 +355,19 @@ impl Batch<'_> {
         self.push(family, ValueKind::Merge, key, operand)
     }
 
+    /// [`Batch::put`] of a value as it was stored, with the time of its writing where it has one.
+    pub(crate) fn put_stored(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        stored: &[u8],
+    ) -> &mut Self {
+        self.data.note_family(&family.family);
+        let kind = ValueKind::Put;
+        self.data.push(Entry { kind, family: family.id(), key, value: stored });
+        self
+    }
+
     /// Removes a key that was put exactly once since it was last removed; see
     /// [`ColumnFamily::single_delete`] for the contract.
     pub fn single_delete(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> &mut Self {
@@ -348,7 +399,7 @@ impl Batch<'_> {
         match family.check_belongs_to(self.db) {
             Ok(()) => {
                 self.data.note_family(&family.family);
-                self.data.push(Entry { kind, family: family.id(), key, value });
+                self.data.push_to(&family.family, Entry { kind, family: family.id(), key, value });
             }
             Err(error) => self.data.fail(error),
         }

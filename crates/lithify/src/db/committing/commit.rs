@@ -120,7 +120,7 @@ impl DbInner {
     ) -> Result<()> {
         family.check_alive()?;
         let mut data = BatchData::default();
-        data.push(Entry { kind, family: family.id, key, value });
+        data.push_to(family, Entry { kind, family: family.id, key, value });
         self.write_plain(data, None)
     }
 
@@ -181,7 +181,7 @@ impl DbInner {
 
     fn commit_checked(
         self: &Arc<Self>,
-        data: BatchData,
+        mut data: BatchData,
         durability: Option<Durability>,
         checks: Option<Box<Checks>>,
     ) -> Result<()> {
@@ -197,6 +197,7 @@ impl DbInner {
             return Ok(());
         }
         let clock = &*self.world.environment;
+        data.set_write_time(|| clock.unix_time_s());
         let stalls = self.ledger.stalls();
         let mut sample = self.ledger.begin_user_call(Counter::Commits, Cause::UserWrite, clock);
         if data.count() >= TIMED_ENTRIES_MIN {
@@ -390,8 +391,9 @@ impl DbInner {
                 if sequence > flushed_through {
                     match entry.kind {
                         ValueKind::RangeDelete => {
-                            let readers =
-                                readers.get_or_insert_with(|| self.visibility.sequences());
+                            let readers = readers.get_or_insert_with(|| {
+                                self.visibility.readers(&*self.world.environment).sequences
+                            });
                             let range = (entry.key, entry.value);
                             memory.delete_range(&mut memtable, range, sequence, readers);
                         }

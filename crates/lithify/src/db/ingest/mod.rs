@@ -23,6 +23,7 @@ use crate::db::jobs::background::table_options;
 use crate::db::tree::family::{ColumnFamily, Family};
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
+use crate::retention::{stamped, write_time};
 use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
@@ -173,6 +174,11 @@ impl Ingest {
         self.add(ValueKind::Put, key.as_ref(), value.as_ref())
     }
 
+    /// [`Ingest::put`] of a value as it was stored, with the time of its writing where it has one.
+    pub(crate) fn put_stored(&mut self, key: &[u8], stored: &[u8]) -> Result<()> {
+        self.add_stored(ValueKind::Put, key, stored)
+    }
+
     /// Adds the removal of a key behind all other rows.
     ///
     /// # Errors
@@ -239,7 +245,18 @@ impl Ingest {
         Ok(Ingested { sequence, rows: written.rows, table_bytes, levels })
     }
 
+    /// In a family with a time to live a row is as old as its call, though nobody sees it before the end.
     fn add(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
+        match kind == ValueKind::Put && self.family.rows.have_write_times() {
+            true => {
+                let now_s = self.inner.world.environment.unix_time_s();
+                self.add_stored(kind, key, &stamped(value, write_time(now_s)))
+            }
+            false => self.add_stored(kind, key, value),
+        }
+    }
+
+    fn add_stored(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_usable()?;
         check_row(self.last_key.as_deref(), key, value)?;
         let last_key = self.last_key.get_or_insert_default();

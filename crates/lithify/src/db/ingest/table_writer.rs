@@ -8,9 +8,11 @@ use crate::db::ingest::check_row;
 use crate::db::jobs::background::table_options;
 use crate::fs::{File, OpenMode, World};
 use crate::options::CfOptions;
+use crate::retention::{stamped, write_time};
 use crate::stats::WorkMeter;
 use crate::table::{TableBuilder, TableOptions};
 use crate::{Error, Result};
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -63,12 +65,14 @@ pub struct TableWriter {
     meter: WorkMeter,
     offset: u64,
     written_back_through: u64,
+    /// Whether values are stored with the times of their writing.
+    has_write_times: bool,
     is_finished: bool,
 }
 
 impl TableWriter {
     /// Makes a new file for rows that are to lie in a column family with these options; the codec
-    /// is that of its last level.
+    /// is that of its last level. With a time to live, rows are as old as the calls that add them.
     ///
     /// # Errors
     /// [`crate::ErrorKind::AlreadyExists`] if there is such a file; options out of range; what the
@@ -107,6 +111,7 @@ impl TableWriter {
             meter: WorkMeter::default(),
             offset: 0,
             written_back_through: 0,
+            has_write_times: options.time_to_live_s > 0,
             is_finished: false,
         })
     }
@@ -178,7 +183,11 @@ impl TableWriter {
         let last_key = (self.builder.entries() > 0).then(|| self.builder.last_key());
         check_row(last_key, key, value)?;
         let clock = &*self.world.environment;
-        self.builder.add(key, Trailer::new(0, kind), value, &mut self.meter, clock)?;
+        let mut value = Cow::Borrowed(value);
+        if self.has_write_times && kind == ValueKind::Put {
+            value = Cow::Owned(stamped(&value, write_time(clock.unix_time_s())));
+        }
+        self.builder.add(key, Trailer::new(0, kind), &value, &mut self.meter, clock)?;
         if self.builder.output_bytes() >= WRITE_BYTES { self.write() } else { Ok(()) }
     }
 

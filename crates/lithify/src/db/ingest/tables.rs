@@ -54,18 +54,24 @@ impl ColumnFamily {
         let _call = self.inner.lifecycle.enter()?;
         self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
-        let mut incoming =
-            Incoming { inner: &self.inner, tables: Vec::new(), transfer, copies: BTreeSet::new() };
+        let mut incoming = Incoming {
+            inner: &self.inner,
+            family: &self.family,
+            tables: Vec::new(),
+            transfer,
+            copies: BTreeSet::new(),
+        };
         for path in paths {
             incoming.take_in(path.as_ref())?;
         }
-        incoming.install(&self.family)
+        incoming.install()
     }
 }
 
 /// Tables on their way in; those that are not made live are removed.
 struct Incoming<'a> {
     inner: &'a Arc<DbInner>,
+    family: &'a Arc<Family>,
     tables: Vec<NewTable>,
     transfer: TableTransfer,
     /// Those of the tables that were copied.
@@ -94,7 +100,7 @@ impl Incoming<'_> {
             if planted!(CloseLeavesCallsIn) {
                 crate::planted::let_a_close_in();
             }
-            inner.check_incoming(number, &mut meter)
+            inner.check_incoming(self.family, number, &mut meter)
         });
         step.finish(clock, &inner.ledger, Cause::Verification, 0, &mut meter);
         match checked {
@@ -112,7 +118,8 @@ impl Incoming<'_> {
         }
     }
 
-    fn install(mut self, family: &Arc<Family>) -> Result<Ingested> {
+    fn install(mut self) -> Result<Ingested> {
+        let family = self.family;
         self.tables.sort_by(|a, b| a.metadata.range.smallest.cmp(&b.metadata.range.smallest));
         for (left, right) in self.tables.iter().zip(self.tables.iter().skip(1)) {
             if left.metadata.range.overlaps(&right.metadata.range) {
@@ -189,8 +196,14 @@ impl DbInner {
         }
     }
 
-    fn check_incoming(&self, number: FileNumber, meter: &mut WorkMeter) -> Result<NewTable> {
+    fn check_incoming(
+        &self,
+        family: &Family,
+        number: FileNumber,
+        meter: &mut WorkMeter,
+    ) -> Result<NewTable> {
         let reader = self.workshop.open_table(number, meter)?;
+        check_write_times(reader.properties(), family)?;
         let compression = compression_of(reader.properties())?;
         check_form(&reader, meter, self)?;
         let summary = TableSummary {
@@ -207,6 +220,19 @@ fn compression_of(properties: &TableProperties) -> Result<Compression> {
     properties.compression().map_err(|UnknownCodec { what, number }| {
         Error::new(ErrorKind::Unsupported, format!("a table with unknown {what} {number}"))
     })
+}
+
+/// Values are stored with the times of their writing in all tables of a family or in none.
+fn check_write_times(properties: &TableProperties, family: &Family) -> Result<()> {
+    let (found_s, wanted_s) = (properties.time_to_live_s, family.options().time_to_live_s);
+    match (found_s > 0) == (wanted_s > 0) {
+        true => Ok(()),
+        false => {
+            let what = "not a table to be ingested: it was written for another time to live";
+            let wanted = if wanted_s > 0 { "time_to_live_s > 0" } else { "time_to_live_s=0" };
+            Err(Error::invalid(what).expected(wanted, found_s))
+        }
+    }
 }
 
 /// Reads the whole table, and refuses one that is damaged or of another form than an ingest needs.

@@ -124,6 +124,7 @@ pub(crate) fn table_options(
         filter_bits_per_key: options.filter_bits_per_key,
         prefix_length: (options.prefix_length_bytes > 0).then_some(options.prefix_length_bytes),
         level,
+        time_to_live_s: options.time_to_live_s,
         ..TableOptions::default()
     }
 }

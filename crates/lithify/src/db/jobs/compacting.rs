@@ -9,12 +9,13 @@ use crate::compaction::picker::{
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
     Deeper, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan,
-    PartOutput, TableRun, clipped_tombstones, remove_tables,
+    PartOutput, RetainPlan, TableRun, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{Gathered, table_options};
 use crate::db::jobs::refusal::Work;
 use crate::db::jobs::stall::DrainShare;
+use crate::db::reading::snapshot::Readers;
 use crate::db::tree::family::Family;
 use crate::db::tree::versions::adopt_readers;
 use crate::manifest::{Change, FileMetadata, Version};
@@ -192,8 +193,17 @@ impl DbInner {
             let options = family.options();
             (options.table_bytes, options.base_level_bytes_max)
         };
-        let oldest_snapshot = self.visibility.oldest();
+        let (oldest_snapshot, expiry) = match family.rows.have_write_times() {
+            true => {
+                let readers = self.visibility.readers(&*self.world.environment);
+                let expiry = family.rows.expiry(|| readers.oldest_unix_time_s);
+                (readers.sequences.first().copied().unwrap_or(0), expiry)
+            }
+            false => (self.visibility.oldest(), None),
+        };
         let options = PickOptions {
+            expiry,
+            moves: family.filter().is_none(),
             compaction_bytes_max: table_bytes.saturating_mul(25),
             // All of the base level is rewritten with it: more is cheaper, and takes longer.
             level0_bytes_max: base_level_bytes_max.saturating_mul(2),
@@ -210,8 +220,11 @@ impl DbInner {
         family: &Arc<Family>,
         compaction: Compaction,
     ) -> Result<()> {
-        if compaction.kind == CompactionKind::TrivialMove {
-            let moved = self.move_table(family, &compaction);
+        if compaction.kind != CompactionKind::Merge {
+            let moved = match compaction.kind {
+                CompactionKind::Drop => self.drop_table(family, &compaction),
+                _ => self.move_table(family, &compaction),
+            };
             self.compaction_ended(family, &compaction, moved.as_ref().err());
             if moved.is_ok() {
                 self.jobs.forget_refusals(family, &compaction);
@@ -302,7 +315,14 @@ impl DbInner {
             flushed_through = flushed_through.max(table.reader()?.properties().flushed_through);
         }
         let origin = family.origin_of_tables(flushed_through);
-        let snapshots = self.visibility.sequences();
+        let Readers { sequences: snapshots, newest_snapshot, oldest_unix_time_s } =
+            self.visibility.readers(&*self.world.environment);
+        let retain = RetainPlan {
+            expiry: family.rows.expiry(|| oldest_unix_time_s),
+            filter: family.filter(),
+            newest_snapshot,
+            now_s: self.world.environment.unix_time_s(),
+        };
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
@@ -316,6 +336,7 @@ impl DbInner {
             snapshots,
             tombstones: clipped,
             operator: family.rows.operator(),
+            retain: retain.if_any(),
             output: OutputPlan {
                 cause: Cause::Compaction,
                 place: family.place(target),
@@ -357,6 +378,29 @@ impl DbInner {
         let target_level = compaction.target_level;
         let record = JobRecord { target_level, moved_bytes, ..JobRecord::default() };
         self.ledger.book_job(&family.ledger, &record);
+        family.ledger.count(counter_of(compaction.reason), 1);
+        Ok(())
+    }
+
+    /// Lets a table go of which nobody sees a row.
+    fn drop_table(self: &Arc<Self>, family: &Arc<Family>, compaction: &Compaction) -> Result<()> {
+        let mut manifest = self.tree.manifest();
+        if family.is_dropped() {
+            return Ok(());
+        }
+        let (mut changes, mut rows, mut tables) = (Vec::new(), 0, 0);
+        for (level, table) in compaction.input_tables() {
+            let metadata = &table.metadata;
+            changes.push(Change::RemoveFile { family: family.id, level, number: metadata.number });
+            rows += metadata.entries - metadata.tombstones;
+            tables += 1;
+        }
+        let state = self.append_edit(&mut manifest, changes)?;
+        family.take_version(&state, &[]);
+        drop(manifest);
+        self.jobs.state().hold_garbage();
+        self.ledger.count(Counter::ExpiredRows, rows);
+        family.ledger.count(Counter::ExpiredTables, tables);
         family.ledger.count(counter_of(compaction.reason), 1);
         Ok(())
     }
@@ -469,6 +513,7 @@ fn counter_of(reason: Reason) -> Counter {
         Reason::Tombstones => Counter::CompactionsTombstones,
         Reason::SnapshotRelease => Counter::CompactionsSnapshotRelease,
         Reason::CodecDebt => Counter::CompactionsCodecDebt,
+        Reason::Expired => Counter::CompactionsExpired,
     }
 }
 
@@ -477,6 +522,6 @@ fn urgency_of(compaction: &Compaction) -> Urgency {
     match compaction.reason {
         Reason::Level0 => Urgency::Level0(score),
         Reason::LevelSize | Reason::Manual | Reason::Tombstones => Urgency::Compaction(score),
-        Reason::SnapshotRelease | Reason::CodecDebt => Urgency::Idle,
+        Reason::SnapshotRelease | Reason::CodecDebt | Reason::Expired => Urgency::Idle,
     }
 }

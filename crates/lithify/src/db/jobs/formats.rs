@@ -96,12 +96,14 @@ impl DbInner {
         }
     }
 
-    /// Has the workers look at formats from time to time while there is nothing else to do, if a
-    /// family's policy decides.
-    pub(crate) fn watch_formats(&self) {
-        let decides = |family: &Arc<Family>| family.formats().deciding().is_some();
-        let is_watched = self.tree.families().values().any(decides);
-        self.jobs.formats_are_watched.store(is_watched, Ordering::Release);
+    /// Has the workers look at formats and at what is over from time to time while there is nothing else
+    /// to do, if a family's policy decides or its rows are over some time.
+    pub(crate) fn watch_families(&self) {
+        let changes = |family: &Arc<Family>| {
+            family.formats().deciding().is_some() || family.rows.have_write_times()
+        };
+        let is_watched = self.tree.families().values().any(changes);
+        self.jobs.families_are_watched.store(is_watched, Ordering::Release);
         self.update_ticking();
     }
 
@@ -109,7 +111,7 @@ impl DbInner {
     pub(in crate::db) fn update_ticking(&self) {
         let jobs = &self.jobs;
         let is_watched = |watched: &AtomicBool| watched.load(Ordering::Acquire);
-        let ticks = || is_watched(&jobs.formats_are_watched) || is_watched(&jobs.log_is_watched);
+        let ticks = || is_watched(&jobs.families_are_watched) || is_watched(&jobs.log_is_watched);
         loop {
             let wanted = ticks();
             jobs.scheduler.set_ticking(wanted);

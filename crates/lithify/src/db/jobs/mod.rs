@@ -36,8 +36,8 @@ pub(crate) struct Jobs {
     slowed: Arc<dyn Event>,
     /// When what was observed of reads was written to disk.
     heat_kept_us: Mutex<u64>,
-    /// Whether a family's policy decides.
-    formats_are_watched: AtomicBool,
+    /// Whether a family's policy decides, or its rows are over some time.
+    families_are_watched: AtomicBool,
     /// Whether the log takes more than its records, so that idle workers check whether it rests.
     pub(super) log_is_watched: AtomicBool,
 }
@@ -57,7 +57,7 @@ impl Jobs {
             changed,
             slowed,
             heat_kept_us: Mutex::default(),
-            formats_are_watched: AtomicBool::new(false),
+            families_are_watched: AtomicBool::new(false),
             log_is_watched: AtomicBool::new(false),
         }
     }

@@ -353,7 +353,7 @@ pub(crate) fn open_families(
         families.insert(*id, family);
     }
     inner.tree.set_families(families);
-    inner.watch_formats();
+    inner.watch_families();
     inner.ledger.book_codecs(Cause::Recovery, 0, &meter, 0.0);
     Ok(())
 }

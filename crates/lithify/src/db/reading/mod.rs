@@ -11,8 +11,8 @@ pub(crate) mod multi_get;
 pub(crate) mod read;
 pub(crate) mod snapshot;
 
-use crate::base::SequenceNumber;
-use snapshot::SnapshotList;
+use crate::base::{Clock, SequenceNumber};
+use snapshot::{Moment, Readers, SnapshotList};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// See the module.
@@ -37,14 +37,14 @@ impl Visibility {
         self.visible.store(sequence, Ordering::Release);
     }
 
-    /// Registers a snapshot of the present, to be given back. `now_us` says how old it is later.
-    pub(crate) fn register_snapshot(&self, now_us: u64) -> SequenceNumber {
+    /// Registers a snapshot of the present, to be given back.
+    pub(crate) fn register_snapshot(&self, clock: &dyn Clock) -> Moment {
         let mut early = None;
         if planted!(SnapshotRegisteredLate) {
             early = Some(self.last());
             crate::planted::let_a_flush_in();
         }
-        self.snapshots.register(now_us, || {
+        self.snapshots.register(clock, || {
             let mut sequence = early.unwrap_or_else(|| self.last());
             if planted!(SnapshotTooNew) {
                 sequence += 1;
@@ -68,14 +68,14 @@ impl Visibility {
         self.snapshots.oldest_since_us()
     }
 
-    /// Everything that somebody may read at from now on: the snapshots and the present, ascending.
-    pub(crate) fn sequences(&self) -> Vec<SequenceNumber> {
-        self.snapshots.all_and(|| self.last())
+    /// The oldest sequence number that somebody may read at from now on.
+    pub(crate) fn oldest(&self) -> SequenceNumber {
+        self.snapshots.oldest_or(|| self.last())
     }
 
-    /// The oldest of [`Visibility::sequences`].
-    pub(crate) fn oldest(&self) -> SequenceNumber {
-        self.sequences().first().copied().unwrap_or(0)
+    /// What somebody may read at from now on.
+    pub(crate) fn readers(&self, clock: &dyn Clock) -> Readers {
+        self.snapshots.all_and(clock, || self.last())
     }
 
     /// The number of a new cursor.

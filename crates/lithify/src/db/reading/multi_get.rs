@@ -8,6 +8,7 @@
 use crate::Result;
 use crate::base::{SequenceNumber, Slice, ValueKind};
 use crate::db::inner::DbInner;
+use crate::db::reading::snapshot::Moment;
 use crate::db::tree::family::{Family, Memory, View};
 use crate::iter::TombstoneSet;
 use crate::manifest::TableFile;
@@ -36,7 +37,7 @@ impl DbInner {
         &self,
         family: &Family,
         keys: impl ExactSizeIterator<Item = &'k [u8]>,
-        sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
     ) -> Result<Vec<Option<Slice>>> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
@@ -47,7 +48,7 @@ impl DbInner {
         let mut meter = WorkMeter::default();
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
-        let (sequence, tombstones) = self.read_point(&view, sequence);
+        let (sequence, tombstones) = self.read_point(&view, at.map(|at| at.sequence));
         let mut batch = Batch::new(keys, sequence, tombstones);
         let read = batch
             .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });
@@ -56,6 +57,13 @@ impl DbInner {
                 let read_point = (sequence, batch.tombstones.clone());
                 batch.answers[place] =
                     self.get_folded(family, &view, key, read_point, &mut meter)?;
+            }
+            if family.rows.have_write_times() {
+                for answer in &mut batch.answers {
+                    if let Some(stored) = answer.take() {
+                        *answer = self.get_unless_over(family, &stored, at)?;
+                    }
+                }
             }
             Ok(())
         });

@@ -5,12 +5,14 @@ use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::db::LEVEL_COUNT;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::snapshot::Moment;
 use crate::db::tree::family::{Family, View};
 use crate::fs::Environment;
 use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
 use crate::manifest::{TableFile, Version};
+use crate::retention::Expiry;
 use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use std::sync::Arc;
@@ -42,7 +44,7 @@ impl DbInner {
         &self,
         family: &Family,
         key: &[u8],
-        mut sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
     ) -> Result<Option<Slice>> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
@@ -51,6 +53,7 @@ impl DbInner {
         let number = book.count(Counter::Gets, 1);
         let sample = self.ledger.sample(number, Cause::UserLookup, clock);
         let mut meter = WorkMeter::default();
+        let mut sequence = at.map(|at| at.sequence);
         if planted!(SequenceBeforeView) && sequence.is_none() {
             sequence = Some(self.visibility.last());
             crate::planted::let_a_flush_in();
@@ -59,6 +62,9 @@ impl DbInner {
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
         let found = match get_in(&view, key, sequence, &tombstones, clock, &mut meter) {
+            Ok(Found::Value(value)) if family.rows.have_write_times() => {
+                self.get_unless_over(family, &value, at)
+            }
             Ok(Found::Value(value)) => Ok(Some(value)),
             Ok(Found::Operand) => {
                 self.get_folded(family, &view, key, (sequence, tombstones), &mut meter)
@@ -82,6 +88,28 @@ impl DbInner {
         }
         self.ledger.end_user_call(sample, Cause::UserLookup, 0, clock, &mut meter);
         found
+    }
+
+    /// Which rows of a family are over, as of a snapshot or of now; `None` if none ever is.
+    #[inline]
+    fn expiry(&self, family: &Family, at: Option<Moment>) -> Option<Expiry> {
+        family.rows.expiry(|| at.map_or_else(|| self.unix_time_s(), |at| at.unix_time_s))
+    }
+
+    fn unix_time_s(&self) -> u64 {
+        self.world.environment.unix_time_s()
+    }
+
+    /// The user's value of a stored one, unless it is over.
+    #[cold]
+    pub(crate) fn get_unless_over(
+        &self,
+        family: &Family,
+        stored: &Slice,
+        at: Option<Moment>,
+    ) -> Result<Option<Slice>> {
+        let Some(expiry) = self.expiry(family, at) else { return Ok(Some(stored.clone())) };
+        Ok(expiry.shown(stored)?.map(|value| stored.first_bytes(value.len())))
     }
 
     /// The sequence number that a read of the view reads at, and the range tombstones of its
@@ -139,9 +167,9 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         prefix: &[u8],
-        sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
     ) -> Result<Cursor> {
-        self.open_cursor(family, ScanRange::prefix(prefix), sequence)
+        self.open_cursor(family, ScanRange::prefix(prefix), at)
     }
 
     /// The sequence number of the newest change of a key, be it by an entry or by a range delete;
@@ -173,9 +201,9 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
     ) -> Result<Cursor> {
-        self.open_cursor_under(family, range, sequence, OwnWrites::default())
+        self.open_cursor_under(family, range, at, OwnWrites::default())
     }
 
     /// A cursor over a family, with a transaction's own writes on top.
@@ -183,13 +211,13 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
         own: OwnWrites,
     ) -> Result<Cursor> {
         let clock = &*self.world.environment;
         let number = family.ledger.count(Counter::Cursors, 1);
         let sample = self.ledger.sample(number, Cause::UserScan, clock);
-        let mut cursor = self.cursor_over(family, range, sequence, own);
+        let mut cursor = self.cursor_over(family, range, at, own);
         if let (true, Ok(cursor)) = (sample.is_some(), &mut cursor) {
             self.ledger.end_user_call(sample, Cause::UserScan, 0, clock, cursor.meter());
         }
@@ -209,7 +237,7 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        mut sequence: Option<SequenceNumber>,
+        at: Option<Moment>,
         own: OwnWrites,
     ) -> Result<Cursor> {
         self.lifecycle.check_open()?;
@@ -217,6 +245,7 @@ impl DbInner {
         // What is visible before the view is taken is in it.
         let horizon = self.visibility.last();
         let view = family.view_full();
+        let mut sequence = at.map(|at| at.sequence);
         if planted!(CursorSeesLaterWrites) && sequence.is_none() {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
@@ -225,8 +254,13 @@ impl DbInner {
         let read_point = (snapshot, tombstones);
         let meter = &mut WorkMeter::default();
         let mut rows = self.rows_over(family, &view, range, read_point, own.source, meter)?;
-        // Rows of its own are in no range that the family knows.
-        if !own.has_puts {
+        let expiry = self.expiry(family, at);
+        if let Some(expiry) = expiry {
+            rows.hide_what_is_over(expiry);
+        }
+        // Rows of its own are in no range that the family knows. A range without rows would be one for
+        // those alone who judge by the same time.
+        if !own.has_puts && expiry.is_none() {
             rows.watch_dead_ranges(horizon.min(snapshot), !has_own);
         }
         Ok(Cursor::new(self, rows, Arc::clone(&view.version)))

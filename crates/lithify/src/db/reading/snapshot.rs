@@ -1,6 +1,6 @@
 //! Snapshots: sequence numbers that compactions must keep readable.
 
-use crate::base::SequenceNumber;
+use crate::base::{Clock, SequenceNumber};
 use crate::db::inner::{DbInner, lock};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +17,27 @@ struct Held {
     count: usize,
     /// When the first of them was taken.
     since_us: u64,
+    /// The same, in seconds since 1970.
+    unix_time_s: u64,
+}
+
+/// What a snapshot reads at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    pub(crate) sequence: SequenceNumber,
+    /// When it was taken, in seconds since 1970: rows that were over then are not there.
+    pub(crate) unix_time_s: u64,
+}
+
+/// What compactions that start now have to keep readable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Readers {
+    /// Everything that somebody may read at from now on: snapshots and the present, ascending.
+    pub(crate) sequences: Vec<SequenceNumber>,
+    /// The newest snapshot.
+    pub(crate) newest_snapshot: Option<SequenceNumber>,
+    /// The time by which the reader judges that was there first, in seconds since 1970.
+    pub(crate) oldest_unix_time_s: u64,
 }
 
 impl SnapshotList {
@@ -24,13 +45,15 @@ impl SnapshotList {
     /// so that a compaction that reads the list afterwards knows of it.
     pub(crate) fn register(
         &self,
-        now_us: u64,
+        clock: &dyn Clock,
         current: impl FnOnce() -> SequenceNumber,
-    ) -> SequenceNumber {
+    ) -> Moment {
         let mut counts = lock(&self.counts);
         let sequence = current();
-        counts.entry(sequence).or_insert(Held { count: 0, since_us: now_us }).count += 1;
-        sequence
+        let unix_time_s = clock.unix_time_s();
+        let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
+        counts.entry(sequence).or_insert_with(new).count += 1;
+        Moment { sequence, unix_time_s }
     }
 
     /// When the oldest snapshot was taken, in the clock of [`SnapshotList::register`].
@@ -60,16 +83,32 @@ impl SnapshotList {
         false
     }
 
-    /// All sequence numbers in use, ascending, followed by `current`: what a compaction that
-    /// starts now has to keep readable.
-    pub(crate) fn all_and(&self, current: impl FnOnce() -> SequenceNumber) -> Vec<SequenceNumber> {
+    /// The oldest sequence number in use, `current` if there is no snapshot.
+    pub(crate) fn oldest_or(&self, current: impl FnOnce() -> SequenceNumber) -> SequenceNumber {
+        lock(&self.counts).keys().next().copied().unwrap_or_else(current)
+    }
+
+    /// The snapshots in use and `current`.
+    pub(crate) fn all_and(
+        &self,
+        clock: &dyn Clock,
+        current: impl FnOnce() -> SequenceNumber,
+    ) -> Readers {
         let counts = lock(&self.counts);
         let mut sequences: Vec<_> = counts.keys().copied().collect();
+        let newest_snapshot = sequences.last().copied();
         let current = current();
-        if sequences.last() != Some(&current) {
+        if newest_snapshot != Some(current) {
             sequences.push(current);
         }
-        sequences
+        // With the list locked: a snapshot that is not in it yet judges by no earlier time.
+        let now_s = clock.unix_time_s();
+        let mut oldest_unix_time_s =
+            counts.values().map(|held| held.unix_time_s).fold(now_s, u64::min);
+        if planted!(ExpiryForgetsSnapshots) {
+            oldest_unix_time_s = now_s;
+        }
+        Readers { sequences, newest_snapshot, oldest_unix_time_s }
     }
 }
 
@@ -90,6 +129,7 @@ impl SnapshotList {
 pub struct Snapshot {
     pub(crate) inner: Arc<DbInner>,
     pub(crate) sequence: SequenceNumber,
+    pub(crate) unix_time_s: u64,
 }
 
 impl fmt::Debug for Snapshot {
@@ -102,6 +142,10 @@ impl Snapshot {
     /// The sequence number that it reads at.
     pub fn sequence(&self) -> SequenceNumber {
         self.sequence
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { sequence: self.sequence, unix_time_s: self.unix_time_s }
     }
 }
 

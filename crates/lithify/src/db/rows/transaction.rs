@@ -236,7 +236,9 @@ impl Transaction {
         let key = key.as_ref();
         self.check_family(family)?;
         match self.own_write(family.id(), key)? {
-            Some(entry) if entry.kind == ValueKind::Put => Ok(Some(Slice::copy_from(entry.value))),
+            Some(entry) if entry.kind == ValueKind::Put => {
+                Ok(Some(Slice::copy_from(family.family.rows.value_of(entry.value)?)))
+            }
             Some(entry) if entry.kind == ValueKind::Merge => {
                 // What it adds to is another write, or committed.
                 let mut rows = self.cursor(family, key..=key)?;
@@ -261,13 +263,13 @@ impl Transaction {
     pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
-        let sequence = self.read_snapshot().map(|snapshot| snapshot.sequence);
+        let at = self.read_snapshot().map(Snapshot::moment);
         let range = range.into();
         let extent = self.reads.as_ref().map(|reads| {
             let (lower, upper) = (range.lower.clone(), range.upper.clone());
             Extent::new(Arc::clone(reads), family.id(), lower, upper)
         });
-        let mut cursor = self.inner.open_cursor_under(&family.family, range, sequence, own)?;
+        let mut cursor = self.inner.open_cursor_under(&family.family, range, at, own)?;
         cursor.note_extent(extent);
         Ok(cursor)
     }
@@ -430,7 +432,7 @@ impl Transaction {
         self.lock(family, key)?;
         let mark = self.data.mark();
         self.data.note_family(&family.family);
-        self.data.push(Entry { kind, family: family.id(), key, value });
+        self.data.push_to(&family.family, Entry { kind, family: family.id(), key, value });
         if let Err(error) = self.data.check() {
             // The batch is as it was: only the refused write is missing.
             self.data.truncate(mark);

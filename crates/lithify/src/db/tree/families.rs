@@ -3,7 +3,9 @@
 use crate::db::LEVEL_COUNT;
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
-use crate::manifest::{Change, FEATURE_DECIDED_COMPRESSION, FEATURE_MERGE, Manifest};
+use crate::manifest::{
+    Change, FEATURE_DECIDED_COMPRESSION, FEATURE_MERGE, FEATURE_WRITE_TIMES, Manifest,
+};
 use crate::options::CfOptions;
 use crate::{Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -17,9 +19,9 @@ impl DbInner {
         if self.lifecycle.is_read_only()
             && let Some(family) = self.tree.family_named(name)
         {
-            let merge_operator = options.merge_operator.over(&family.rows.operator())?;
-            family.rows.set_operator(merge_operator.clone());
-            if *family.options() == (CfOptions { merge_operator, ..options.clone() }) {
+            let options = family.options_with(options.clone())?;
+            family.rows.set_operator(options.merge_operator.clone());
+            if *family.options() == options {
                 return Ok(family);
             }
         }
@@ -28,8 +30,7 @@ impl DbInner {
         self.lifecycle.check_writable()?;
         let mut manifest = self.tree.manifest();
         if let Some(family) = self.tree.family_named(name) {
-            let merge_operator = options.merge_operator.over(&family.rows.operator())?;
-            let options = CfOptions { merge_operator, ..options };
+            let options = family.options_with(options)?;
             if *family.options() == options {
                 // An operator of that name, and now perhaps its code.
                 family.rows.set_operator(options.merge_operator.clone());
@@ -63,7 +64,7 @@ impl DbInner {
         let mut families = (**self.tree.families()).clone();
         families.insert(id, Arc::clone(&family));
         self.tree.set_families(families);
-        self.watch_formats();
+        self.watch_families();
         Ok(family)
     }
 
@@ -80,7 +81,7 @@ impl DbInner {
         changes.extend(family.debt_changes(&*options.formats()));
         let state = self.append_edit(manifest, changes)?;
         family.set_options(options);
-        self.watch_formats();
+        self.watch_families();
         family.take_version(&state, &[]);
         Ok(())
     }
@@ -127,6 +128,9 @@ fn needed_features(options: &CfOptions) -> Vec<Change> {
     }
     if !options.merge_operator.is_none() {
         bits |= FEATURE_MERGE;
+    }
+    if options.time_to_live_s > 0 {
+        bits |= FEATURE_WRITE_TIMES;
     }
     match bits {
         0 => Vec::new(),

@@ -10,17 +10,18 @@ use crate::db::explain::Explanation;
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
-use crate::db::reading::snapshot::Snapshot;
+use crate::db::reading::snapshot::{Moment, Snapshot};
 use crate::iter::{Announced, FamilyRows};
 use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
 use crate::memtable::{MemTable, MemTableWriter};
 use crate::operator::MergeOperator;
 use crate::options::CfOptions;
+use crate::retention::CompactionFilter;
 use crate::stats::{FamilyLedger, FamilyStatistics};
 use crate::table::{TableOrigin, TombstoneMap};
 use crate::{Error, ErrorKind, Result};
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -179,6 +180,7 @@ pub(crate) struct Family {
     formats: ArcSwap<Arc<dyn FormatPolicy>>,
     /// What is supplied beside the options.
     dictionaries: ArcSwap<SuppliedDictionaries>,
+    filter: ArcSwapOption<CompactionFilter>,
     view: ArcSwap<View>,
     /// Where each level was last compacted.
     pub(crate) cursors: Mutex<Cursors>,
@@ -205,8 +207,9 @@ impl Family {
             rows: Arc::new(FamilyRows::new(
                 Arc::clone(&ledger),
                 announced,
-                options.merge_operator.clone(),
+                (options.merge_operator.clone(), options.time_to_live_s),
             )),
+            filter: ArcSwapOption::empty(),
             ledger,
             formats: ArcSwap::from_pointee(options.formats()),
             dictionaries: ArcSwap::default(),
@@ -227,15 +230,27 @@ impl Family {
         self.options.load_full()
     }
 
+    /// What the family has when it is opened with these options.
+    pub(crate) fn options_with(&self, options: CfOptions) -> Result<CfOptions> {
+        let merge_operator = (*self.rows.operator()).clone();
+        options.over(&CfOptions { merge_operator, ..(*self.options()).clone() })
+    }
+
     pub(crate) fn set_options(&self, options: CfOptions) {
         self.set_formats(self.dictionaries.load().over(options.formats()));
         self.rows.set_operator(options.merge_operator.clone());
+        self.rows.set_time_to_live(options.time_to_live_s);
         self.options.store(Arc::new(options));
     }
 
     pub(crate) fn set_dictionaries(&self, dictionaries: SuppliedDictionaries) {
         self.set_formats(dictionaries.over(self.options().formats()));
         self.dictionaries.store(Arc::new(dictionaries));
+    }
+
+    /// Which rows go when they are compacted.
+    pub(crate) fn filter(&self) -> Option<Arc<CompactionFilter>> {
+        self.filter.load_full()
     }
 
     /// Decides the format of its tables.
@@ -471,6 +486,13 @@ impl ColumnFamily {
         Ok(())
     }
 
+    /// Has compactions of the family ask a filter what becomes of rows, from the next one on. It takes the
+    /// place of the one before; `None` takes it back. It is not kept with the options: supply it after
+    /// each opening. [`ColumnFamily::compact_range`] brings it to all rows.
+    pub fn supply_compaction_filter(&self, filter: impl Into<Option<CompactionFilter>>) {
+        self.family.filter.store(filter.into().map(Arc::new));
+    }
+
     /// Has the family follow a rule of another engine, until its options are changed or it is opened
     /// again: for harnesses.
     #[cfg(feature = "internals")]
@@ -482,7 +504,7 @@ impl ColumnFamily {
         };
         let formats = crate::compaction::OfOthers::new(rule, block_size_bytes);
         self.family.set_formats(Arc::new(formats));
-        self.inner.watch_formats();
+        self.inner.watch_families();
     }
 
     /// Supplies dictionaries of which each table uses one or none by chance, however small it is:
@@ -571,7 +593,7 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::get`]; `InvalidArgument` for a snapshot of another database.
     pub fn get_at(&self, key: impl AsRef<[u8]>, snapshot: &Snapshot) -> Result<Option<Slice>> {
-        self.inner.get(&self.family, key.as_ref(), Some(self.sequence_of(snapshot)?))
+        self.inner.get(&self.family, key.as_ref(), Some(self.moment_of(snapshot)?))
     }
 
     /// The values of several keys, in their order, all at one point in time. Faster than a get
@@ -592,8 +614,8 @@ impl ColumnFamily {
         keys: &[K],
         snapshot: &Snapshot,
     ) -> Result<Vec<Option<Slice>>> {
-        let sequence = Some(self.sequence_of(snapshot)?);
-        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), sequence)
+        let at = Some(self.moment_of(snapshot)?);
+        self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), at)
     }
 
     /// Whether a key has a value; reads no value.
@@ -631,8 +653,8 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::get_at`].
     pub fn cursor_at(&self, range: impl Into<ScanRange>, snapshot: &Snapshot) -> Result<Cursor> {
-        let sequence = self.sequence_of(snapshot)?;
-        self.inner.open_cursor(&self.family, range.into(), Some(sequence))
+        let at = self.moment_of(snapshot)?;
+        self.inner.open_cursor(&self.family, range.into(), Some(at))
     }
 
     /// A cursor over the keys that begin with `prefix`. Where the prefix is at least as long as
@@ -653,8 +675,8 @@ impl ColumnFamily {
         prefix: impl AsRef<[u8]>,
         snapshot: &Snapshot,
     ) -> Result<Cursor> {
-        let sequence = self.sequence_of(snapshot)?;
-        self.inner.open_prefix_cursor(&self.family, prefix.as_ref(), Some(sequence))
+        let at = self.moment_of(snapshot)?;
+        self.inner.open_prefix_cursor(&self.family, prefix.as_ref(), Some(at))
     }
 
     /// All rows in the order of their keys, as of now, as an iterator that owns what it gives:
@@ -696,11 +718,11 @@ impl ColumnFamily {
         self.iter().values()
     }
 
-    fn sequence_of(&self, snapshot: &Snapshot) -> Result<SequenceNumber> {
+    fn moment_of(&self, snapshot: &Snapshot) -> Result<Moment> {
         if !Arc::ptr_eq(&snapshot.inner, &self.inner) {
             return Err(Error::invalid("the snapshot belongs to another database"));
         }
-        Ok(snapshot.sequence)
+        Ok(snapshot.moment())
     }
 
     /// Writes the memtable of this family to a table and waits for it.
