@@ -3,7 +3,7 @@
 //! state that it was taken at.
 
 use crate::digest;
-use crate::operation::{Change, FAMILY_COUNT, Key, Span, Write, operators};
+use crate::operation::{Change, FAMILY_COUNT, Key, Span, Write, lifetimes, operators};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -17,6 +17,10 @@ pub struct Content {
     incarnation: u32,
     rows: Arc<Rows>,
     digest: u64,
+    /// How many half-lives have passed.
+    half_lives: u32,
+    /// In a family with a time to live: how many had when each row was written.
+    written: Option<Arc<BTreeMap<Arc<[u8]>, u32>>>,
 }
 
 /// A whole database.
@@ -24,6 +28,7 @@ pub struct Content {
 pub struct State {
     families: [Option<Content>; FAMILY_COUNT],
     incarnations: u32,
+    half_lives: u32,
 }
 
 impl Content {
@@ -50,6 +55,7 @@ impl Content {
     /// Sets the value of a key.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         self.digest = self.digest.wrapping_add(digest::of_row(key, value));
+        self.note_written(key, self.half_lives);
         let rows = Arc::make_mut(&mut self.rows);
         let old = match rows.get_mut(key) {
             Some(place) => Some(std::mem::replace(place, value.into())),
@@ -60,10 +66,28 @@ impl Content {
         }
     }
 
+    fn note_written(&mut self, key: &[u8], half_lives: u32) {
+        if let Some(written) = &mut self.written {
+            Arc::make_mut(written).insert(key.into(), half_lives);
+        }
+    }
+
+    /// Half of the time to live passes: rows are over that were written before the last time.
+    fn age(&mut self) {
+        self.half_lives += 1;
+        let Some(written) = &self.written else { return };
+        let is_over = |(_, written): &(_, &u32)| **written + 2 <= self.half_lives;
+        let over: Vec<_> = written.iter().filter(is_over).map(|(key, _)| Arc::clone(key)).collect();
+        over.iter().for_each(|key| self.remove(key));
+    }
+
     /// Removes a key.
     pub fn remove(&mut self, key: &[u8]) {
         if !self.rows.contains_key(key) {
             return;
+        }
+        if let Some(written) = &mut self.written {
+            Arc::make_mut(written).remove(key);
         }
         if let Some(old) = Arc::make_mut(&mut self.rows).remove(key) {
             self.digest = self.digest.wrapping_sub(digest::of_row(key, &old));
@@ -158,8 +182,34 @@ impl State {
     /// Makes an empty family, in the place of one that was there.
     pub fn create(&mut self, slot: usize) {
         self.incarnations += 1;
-        self.families[slot] =
-            Some(Content { incarnation: self.incarnations, ..Content::default() });
+        self.families[slot] = Some(Content {
+            incarnation: self.incarnations,
+            half_lives: self.half_lives,
+            written: (slot == lifetimes::TIMED).then(Default::default),
+            ..Content::default()
+        });
+    }
+
+    /// Half of the time to live passes.
+    pub fn age(&mut self) {
+        self.half_lives += 1;
+        self.families.iter_mut().flatten().for_each(Content::age);
+    }
+
+    /// The state as it is once as many half-lives have passed as in another.
+    #[must_use]
+    pub fn as_old_as(mut self, other: &State) -> State {
+        while self.half_lives < other.half_lives {
+            self.age();
+        }
+        self
+    }
+
+    /// Half of the time to live has passed since this row was written.
+    pub fn backdate(&mut self, slot: usize, key: &[u8]) {
+        if let Some(content) = self.families[slot].as_mut().filter(|c| c.rows.contains_key(key)) {
+            content.note_written(key, content.half_lives.saturating_sub(1));
+        }
     }
 
     /// Drops a family.

@@ -278,8 +278,8 @@ impl Actor {
             }
             Operation::Reopen(_, settings) => self.reopen(settings),
             // Scripts for crashes have none: the engine's own tests cut copies short, and a write
-            // with a condition is a transaction.
-            Operation::Copy(..) | Operation::WriteIf { .. } => Ok(()),
+            // with a condition is a transaction, and what a crash leaves must not depend on its time.
+            Operation::Copy(..) | Operation::WriteIf { .. } | Operation::Age => Ok(()),
         }
     }
 
@@ -466,7 +466,7 @@ impl Actor {
         let result = match way {
             IngestWay::LinkedTable => self.ingest_table(&handle, rows, TableTransfer::Link),
             IngestWay::CopiedTable => self.ingest_table(&handle, rows, TableTransfer::Copy),
-            IngestWay::Rows | IngestWay::GivenUp => {
+            IngestWay::Rows | IngestWay::SlowRows | IngestWay::GivenUp => {
                 let ingest = handle.ingest().and_then(|ingest| put_rows(ingest, rows));
                 ingest.and_then(|ingest| ingest.commit()).map(drop)
             }

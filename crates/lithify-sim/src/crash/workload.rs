@@ -4,7 +4,7 @@
 use crate::model::State;
 use crate::operation::{
     Change, Ending, FAMILY_COUNT, IngestWay, Key, Operation, Settings, TransactionCall, Value,
-    Write, operators,
+    Write, lifetimes, operators,
 };
 use crate::random::Random;
 use lithify::{CfOptions, CompressionPolicy, Durability, Options};
@@ -57,7 +57,12 @@ fn family_options(slot: usize, random: &mut Random) -> CfOptions {
         fanout: random.between(2, 4) as u32,
         ..CfOptions::default()
     };
-    operators::with_operator(options, slot, random)
+    options_of(options, slot, random)
+}
+
+/// Options with what a slot has.
+fn options_of(options: CfOptions, slot: usize, random: &mut Random) -> CfOptions {
+    lifetimes::without_end(operators::with_operator(options, slot, random))
 }
 
 /// The next operations, one or those of a transaction, for a database that is in a state.
@@ -190,8 +195,7 @@ fn create_or_drop(random: &mut Random, state: &State) -> Operation {
 
 fn reopen(random: &mut Random, now: Durability) -> Operation {
     let durability = if random.one_in(4) { durability(random) } else { now };
-    let families =
-        std::array::from_fn(|slot| operators::with_operator(CfOptions::default(), slot, random));
+    let families = std::array::from_fn(|slot| options_of(CfOptions::default(), slot, random));
     let settings = Settings { database: options(random, durability), families };
     Operation::Reopen(Ending::Close, Box::new(settings))
 }

@@ -62,7 +62,14 @@ impl Disk {
     /// The disk after the end of the process; this one goes on beside it.
     pub(super) fn after_process_end(&self, seed: u64) -> Disk {
         let files = self.files.crash_clone(seed, CrashKeep::Everything);
-        Disk::new(files, seed, self.has_threads, self.record.clone())
+        let next = Disk::new(files, seed, self.has_threads, self.record.clone());
+        next.advance_us(self.now_us());
+        next
+    }
+
+    /// Whether time passes as it is told to.
+    pub(super) fn has_virtual_time(&self) -> bool {
+        !self.has_threads
     }
 
     /// What the engine is given: every byte of a file is counted.

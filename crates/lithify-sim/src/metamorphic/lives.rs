@@ -7,7 +7,7 @@ use super::session::{Session, expect_kind};
 use super::transactions::Changes;
 use crate::check::Tally;
 use crate::model::State;
-use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings, vary_dictionaries};
+use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings, lifetimes, vary_dictionaries};
 use lithify::fs::MemoryFileSystem;
 use lithify::inspect::{LevelsOptions, read_levels};
 use lithify::stats::{Counter, JobFigure};
@@ -65,6 +65,7 @@ impl<'t> Session<'t> {
                 Some(_) => {
                     let family = db.column_family(name, options.clone()).map_err(failed)?;
                     vary_dictionaries(&family, self.seed).map_err(failed)?;
+                    lifetimes::supply_filter(&family, slot, self.seed);
                     Some(family)
                 }
                 None => None,

@@ -9,7 +9,7 @@ use crate::check::Tally;
 use crate::model::{Rows, State};
 use crate::operation::{
     CURSOR_SLOTS, Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
-    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, Value, Write, vary_dictionaries,
+    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, Value, Write, lifetimes, vary_dictionaries,
 };
 use lithify::{
     CfOptions, ColumnFamily, Cursor, Db, Durability, ErrorKind, Snapshot, TableTransfer,
@@ -149,6 +149,10 @@ impl Session<'_> {
                 self.disk.advance_us(*by_us);
                 Ok(())
             }
+            Operation::Age => {
+                self.age();
+                Ok(())
+            }
             Operation::CompareAll => self.compare_all(true),
             Operation::Copy(way, settings) => self.copy(*way, settings),
             Operation::Reopen(ending, settings) => self.reopen(*ending, settings),
@@ -241,8 +245,9 @@ impl Session<'_> {
         way: IngestWay,
     ) -> Result<(), String> {
         let Some((handle, _)) = self.handle(slot) else { return Ok(()) };
+        let is_slow = way == IngestWay::SlowRows && self.disk.has_virtual_time();
         match way {
-            IngestWay::Rows | IngestWay::GivenUp => {
+            IngestWay::Rows | IngestWay::SlowRows | IngestWay::GivenUp => {
                 let mut ingest = handle.ingest().map_err(text)?;
                 for (key, value) in rows {
                     match value {
@@ -258,6 +263,10 @@ impl Session<'_> {
                 if way == IngestWay::GivenUp {
                     return Ok(());
                 }
+                if is_slow {
+                    self.age();
+                    self.write_each_third(slot, rows)?;
+                }
                 ingest.commit().map_err(text)?;
             }
             IngestWay::LinkedTable | IngestWay::CopiedTable => {
@@ -271,8 +280,32 @@ impl Session<'_> {
         let writes: Vec<Write> =
             rows.iter().map(|row| Write { family: slot, change: change(row) }).collect();
         self.note_written(&writes);
+        if is_slow {
+            // They are as old as they were given.
+            rows.iter().for_each(|(key, _)| self.state.backdate(slot, key));
+        }
         self.changes.note_ingest();
         Ok(())
+    }
+
+    /// Half of the time to live passes.
+    fn age(&mut self) {
+        if self.disk.has_virtual_time() {
+            self.disk.advance_us(lifetimes::HALF_LIFE_US);
+            self.state.age();
+        }
+    }
+
+    /// Writes some of the keys that an ingest has been given.
+    fn write_each_third(
+        &mut self,
+        slot: usize,
+        rows: &[(Key, Option<Value>)],
+    ) -> Result<(), String> {
+        let value = |value: &Option<Value>| value.unwrap_or(Value { seed: 3, length: 9 });
+        rows.iter().step_by(3).try_for_each(|(key, old)| {
+            self.write(&Write { family: slot, change: Change::Put(key.clone(), value(old)) })
+        })
     }
 
     fn ingest_table(
@@ -369,6 +402,7 @@ impl Session<'_> {
             self.state.create(slot);
         }
         vary_dictionaries(&handle, self.seed).map_err(text)?;
+        lifetimes::supply_filter(&handle, slot, self.seed);
         self.handles[slot] = Some(handle);
         Ok(())
     }

@@ -59,6 +59,8 @@ pub enum Kind {
     Sync,
     /// Time that passes.
     Advance,
+    /// So much of it that rows are over.
+    Age,
     /// A comparison of everything.
     CompareAll,
     /// The end of the database, and another opening.
@@ -68,7 +70,7 @@ pub enum Kind {
 }
 
 /// How often each kind comes, of a thousand operations or so.
-const WEIGHTS: [(Kind, u32); 23] = [
+const WEIGHTS: [(Kind, u32); 24] = [
     (Kind::Put, 270),
     (Kind::Merge, 60),
     (Kind::Delete, 90),
@@ -89,6 +91,7 @@ const WEIGHTS: [(Kind, u32); 23] = [
     (Kind::Settle, 3),
     (Kind::Sync, 4),
     (Kind::Advance, 20),
+    (Kind::Age, 3),
     (Kind::CompareAll, 1),
     (Kind::Reopen, 2),
     (Kind::Copy, 1),
@@ -303,6 +306,7 @@ impl Generator {
                 let most_us = *self.random.pick(&[100, 2_000, 1_000_000]);
                 Operation::Advance(self.random.below(most_us))
             }
+            Kind::Age => Operation::Age,
             Kind::CompareAll => Operation::CompareAll,
             Kind::Reopen => self.reopen(),
             Kind::Copy => self.copy(),
@@ -442,6 +446,7 @@ impl Generator {
             IngestWay::Rows,
             IngestWay::Rows,
             IngestWay::GivenUp,
+            IngestWay::SlowRows,
             IngestWay::LinkedTable,
             IngestWay::CopiedTable,
         ];

@@ -7,6 +7,7 @@
 
 mod dictionaries;
 mod generator;
+pub mod lifetimes;
 pub mod operators;
 pub(crate) mod settings;
 
@@ -17,7 +18,7 @@ pub use settings::{database_options, family_options};
 use lithify::{CfOptions, Options};
 
 /// The names of the column families, by slot.
-pub const FAMILIES: [&str; 3] = ["a", "b", "c"];
+pub const FAMILIES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// The number of column families.
 pub const FAMILY_COUNT: usize = FAMILIES.len();
@@ -195,6 +196,9 @@ pub enum IngestWay {
     Rows,
     /// Through the database, and given up before the commit.
     GivenUp,
+    /// Through the database; half of a life passes before the commit, and some of the keys are written
+    /// meanwhile.
+    SlowRows,
     /// As a table file that is linked.
     LinkedTable,
     /// As a table file that is copied.
@@ -335,6 +339,8 @@ pub enum Operation {
     Sync,
     /// Lets so many microseconds pass on the virtual clock.
     Advance(u64),
+    /// Lets half of the time to live pass on the virtual clock.
+    Age,
     /// Compares all rows of all families both ways, now and at every snapshot.
     CompareAll,
     /// Makes a copy, opens it with these settings, and compares.

@@ -4,6 +4,7 @@
 //! program's own: what is written while only its name is known must not be lost. The third has none,
 //! so that single deletes stay what they are.
 
+use super::lifetimes::with_lifetime;
 use crate::random::Random;
 use lithify::{CfOptions, MergeOperator};
 
@@ -36,9 +37,9 @@ pub fn operator(slot: usize, random: &mut Random) -> MergeOperator {
     }
 }
 
-/// Options with the operator of a slot.
+/// Options with what a slot has: a merge operator, or a time to live.
 pub fn with_operator(options: CfOptions, slot: usize, random: &mut Random) -> CfOptions {
-    CfOptions { merge_operator: operator(slot, random), ..options }
+    with_lifetime(CfOptions { merge_operator: operator(slot, random), ..options }, slot)
 }
 
 /// Whether families in a slot have an operator.

@@ -55,6 +55,7 @@ pub fn family_options(random: &mut Random) -> CfOptions {
         prefix_length_bytes,
         // By slot: see `operators`.
         merge_operator: MergeOperator::none(),
+        time_to_live_s: 0,
     }
 }
 

@@ -1,7 +1,7 @@
 //! What must hold of a pick, and of what a compaction or an ingest leaves.
 
 use lithify::base::{FileNumber, Level};
-use lithify::compaction::picker::Compaction;
+use lithify::compaction::picker::{Compaction, CompactionKind};
 use lithify::manifest::{KeyRange, TableFile, Version};
 use std::sync::Arc;
 
@@ -111,6 +111,13 @@ impl<'v> Order<'v> {
                 !is_input(table) && table.metadata.range.overlaps(&input.metadata.range)
             });
             for (other, (level, table)) in stay {
+                if compaction.kind == CompactionKind::Drop {
+                    if other < place {
+                        continue;
+                    }
+                    let (input, table) = (table_text(input), table_text(table));
+                    return Err(format!("{input} goes, and {table} of level {level} is uncovered"));
+                }
                 let stays_older = other > place && *level > target;
                 let stays_newer = other < place && *level < target;
                 if !stays_older && !stays_newer {

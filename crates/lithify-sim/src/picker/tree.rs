@@ -11,6 +11,7 @@ use lithify::compaction::picker::{
 };
 use lithify::compaction::placement::deepest_free_level;
 use lithify::manifest::{Change, FileMetadata, KeyRange, ManifestState, Version, VersionEdit};
+use lithify::retention::{Expiry, WriteTimes};
 use std::sync::Arc;
 
 /// The one column family.
@@ -146,6 +147,10 @@ impl Tree {
         self.last_sequence += 1;
         let sequence = self.last_sequence;
         let tombstones = if self.random.one_in(6) { 60 } else { 0 };
+        // Sequence numbers are the seconds; a deeper table may be the younger one.
+        let newest_s = (sequence + self.random.below(10)) as u32;
+        let oldest_s = newest_s.saturating_sub(self.random.below(20) as u32);
+        let has_times = self.random.one_in(2);
         FileMetadata {
             number: sequence,
             table_id: [0; 16],
@@ -161,6 +166,7 @@ impl Tree {
             block_size_bytes: 0,
             dictionary: None,
             codec_debt: self.random.one_in(6),
+            write_times: has_times.then_some(WriteTimes { oldest_s, newest_s }),
             ingested: false,
             newest_obsolete_sequence: if self.random.one_in(6) { 1 } else { 0 },
         }
@@ -199,7 +205,9 @@ impl Tree {
     fn ask<R>(&mut self, ask: impl FnOnce(&Picker<'_>) -> R) -> R {
         let version = self.version();
         let targets = LevelTargets::new(&version, &self.shape);
-        let options = PickOptions { idle: self.random.one_in(3), ..self.options };
+        let time_to_live_s = *self.random.pick(&[10, 50, 1_000, 1_000]);
+        let expiry = self.random.one_in(2).then(|| Expiry::at(self.last_sequence, time_to_live_s));
+        let options = PickOptions { idle: self.random.one_in(3), expiry, ..self.options };
         let oldest_snapshot = *self.random.pick(&[0, self.last_sequence]);
         ask(&Picker {
             version: &version,

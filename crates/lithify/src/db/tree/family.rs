@@ -353,9 +353,10 @@ impl Family {
     }
 
     /// What a removal of a key that was put once becomes. A key that is merged has more than one entry
-    /// to remove.
+    /// to remove, and so has one that was put again because its row was over.
     pub(crate) fn single_delete_kind(&self) -> ValueKind {
-        match self.options.load().merge_operator.is_none() {
+        let is_put_once = !self.rows.have_write_times();
+        match is_put_once && self.options.load().merge_operator.is_none() {
             true => ValueKind::SingleDelete,
             false => ValueKind::Delete,
         }

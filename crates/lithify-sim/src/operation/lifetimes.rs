@@ -1,0 +1,43 @@
+//! The family with a time to live. Time passes in half-lives, which are so long that what else passes of
+//! it does not matter: a row is over when two have passed since it was written.
+//!
+//! A filter lets go what is over, which nobody can tell from a filter that does nothing, if it is asked
+//! of no row that a snapshot sees.
+
+use lithify::{CfOptions, ColumnFamily, CompactionFilter, FilterDecision};
+
+/// The slot of the family with a time to live.
+pub const TIMED: usize = 3;
+
+/// Half of it, in seconds: twelve days.
+const HALF_LIFE_S: u64 = 1_000_000;
+
+/// The same in microseconds.
+pub const HALF_LIFE_US: u64 = HALF_LIFE_S * 1_000_000;
+
+/// Options with the time to live of a slot.
+pub(super) fn with_lifetime(options: CfOptions, slot: usize) -> CfOptions {
+    let time_to_live_s = if slot == TIMED { 2 * HALF_LIFE_S } else { 0 };
+    CfOptions { time_to_live_s, ..options }
+}
+
+/// The same where clocks differ between the lives of a database: rows have write times and are never
+/// over.
+pub fn without_end(options: CfOptions) -> CfOptions {
+    let time_to_live_s = if options.time_to_live_s > 0 { (1 << 31) - 1 } else { 0 };
+    CfOptions { time_to_live_s, ..options }
+}
+
+/// Gives a family with a time to live a filter, in one case of three, whose seed this is.
+pub fn supply_filter(family: &ColumnFamily, slot: usize, seed: u64) {
+    if slot != TIMED || !seed.is_multiple_of(3) {
+        return;
+    }
+    family.supply_compaction_filter(CompactionFilter::new("over", |row| {
+        Ok(match row.key.last() {
+            _ if row.age_s >= 2 * HALF_LIFE_S => FilterDecision::Remove,
+            Some(byte) if byte % 2 == 1 => FilterDecision::Change(row.value.to_vec()),
+            _ => FilterDecision::Keep,
+        })
+    }));
+}
