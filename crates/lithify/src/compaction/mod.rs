@@ -9,6 +9,7 @@
 //! of their own. The scheduler is the only part with threads. The room does not know of families,
 //! of the log or of users' calls; `db` tells it what there is and installs what jobs produce.
 
+mod busy;
 mod deciding;
 pub mod flow;
 mod folding;

@@ -7,6 +7,7 @@ use crate::base::SEQUENCE_MAX;
 use crate::codec::{CodecId, Compression, DictionaryHash, Encoder};
 use crate::format::golden;
 use crate::format::{put_bytes, put_varint};
+use crate::retention::WriteTimes;
 use crate::wal::SegmentEnd;
 
 pub(super) fn metadata() -> FileMetadata {
@@ -56,6 +57,9 @@ fn every_change() -> VersionEdit {
     ];
     let mut changes: Vec<_> = lines.into_iter().map(parse_change).collect();
     changes.push(Change::AddFile { family: 2, level: 1, metadata: metadata() });
+    let write_times = Some(WriteTimes { oldest_s: 1, newest_s: u32::MAX });
+    let metadata = FileMetadata { number: 78, write_times, ..metadata() };
+    changes.push(Change::AddFile { family: 2, level: 1, metadata });
     changes.into()
 }
 
