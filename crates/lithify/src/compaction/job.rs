@@ -481,6 +481,7 @@ impl MergeJob {
 
     /// Writes an entry that the rules keep, if it is no row that goes by itself: then its delete.
     #[cold]
+    #[inline(never)]
     fn place_if_retained(&mut self, trailer: Trailer, meter: &mut WorkMeter) -> Result<()> {
         let (value, sequence) = (self.merge.value(), self.merge.trailer().sequence());
         let retained = match &mut self.retaining {

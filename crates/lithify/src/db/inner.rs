@@ -11,7 +11,7 @@ use crate::db::committing::Commits;
 use crate::db::jobs::Jobs;
 use crate::db::lifecycle::Lifecycle;
 use crate::db::reading::Visibility;
-use crate::db::reading::snapshot::{Moment, Snapshot};
+use crate::db::reading::snapshot::Snapshot;
 use crate::db::resources::Resources;
 use crate::db::rows::Rows;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
@@ -71,8 +71,7 @@ impl DbInner {
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {
         let moment = self.visibility.register_snapshot(&*self.world.environment);
-        let Moment { sequence, unix_time_s } = moment;
-        Snapshot { sequence, unix_time_s, inner: Arc::clone(self) }
+        Snapshot { moment, inner: Arc::clone(self) }
     }
 
     pub(crate) fn release_snapshot(self: &Arc<Self>, sequence: SequenceNumber) {

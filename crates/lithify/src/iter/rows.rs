@@ -465,6 +465,7 @@ impl RowCursor {
 
     /// Copies the user's value of the entry under the merge; false if it is over.
     #[cold]
+    #[inline(never)]
     fn keep_unless_over(&mut self, expiry: Expiry) -> Result<bool> {
         let Some(value) = expiry.shown(self.merge.value())? else { return Ok(false) };
         self.value.clear();

@@ -182,7 +182,6 @@ impl TableBuilder {
             value = &value[..value.len().min(self.options.block_size_bytes)];
         }
         match trailer.kind() {
-            Some(ValueKind::Put) if self.options.time_to_live_s > 0 => self.note_time(value)?,
             Some(ValueKind::Put | ValueKind::Merge) => {}
             Some(ValueKind::Delete) => self.properties.deletes += 1,
             Some(ValueKind::SingleDelete) => self.properties.single_deletes += 1,
@@ -201,18 +200,23 @@ impl TableBuilder {
         self.properties.entries += 1;
         self.properties.key_bytes += key.len() as u64;
         self.properties.value_bytes += value.len() as u64;
+        if self.options.time_to_live_s > 0 {
+            self.note_time(trailer, value);
+        }
         Ok(())
     }
 
-    /// Notes when a put was written.
+    /// Notes when a put was written; reads complain of one that does not say so.
     #[cold]
-    fn note_time(&mut self, stored: &[u8]) -> Result<()> {
-        let (_, written_s) = split(stored)?;
+    #[inline(never)]
+    fn note_time(&mut self, trailer: Trailer, stored: &[u8]) {
+        let (Some(ValueKind::Put), Ok((_, written_s))) = (trailer.kind(), split(stored)) else {
+            return;
+        };
         let times = self.properties.write_times();
         let times = times.map_or(WriteTimes::of(written_s), |times| times.and(written_s));
         self.properties.oldest_write_s = times.oldest_s.into();
         self.properties.newest_write_s = times.newest_s.into();
-        Ok(())
     }
 
     /// Adds a block of another table as it is stored, behind all entries so far; it was encoded

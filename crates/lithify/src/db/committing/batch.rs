@@ -82,6 +82,7 @@ impl BatchData {
 
     /// Adds a put whose value is stored with the time of its writing.
     #[cold]
+    #[inline(never)]
     fn push_timed(&mut self, entry: Entry<'_>) {
         let value = stamped(entry.value, PENDING);
         let count = self.count;

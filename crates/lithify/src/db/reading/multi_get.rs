@@ -37,7 +37,7 @@ impl DbInner {
         &self,
         family: &Family,
         keys: impl ExactSizeIterator<Item = &'k [u8]>,
-        at: Option<Moment>,
+        at: Option<&Moment>,
     ) -> Result<Vec<Option<Slice>>> {
         self.lifecycle.check_open()?;
         family.check_alive()?;

@@ -44,7 +44,7 @@ impl DbInner {
         &self,
         family: &Family,
         key: &[u8],
-        at: Option<Moment>,
+        at: Option<&Moment>,
     ) -> Result<Option<Slice>> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
@@ -92,7 +92,7 @@ impl DbInner {
 
     /// Which rows of a family are over, as of a snapshot or of now; `None` if none ever is.
     #[inline]
-    fn expiry(&self, family: &Family, at: Option<Moment>) -> Option<Expiry> {
+    fn expiry(&self, family: &Family, at: Option<&Moment>) -> Option<Expiry> {
         family.rows.expiry(|| at.map_or_else(|| self.unix_time_s(), |at| at.unix_time_s))
     }
 
@@ -102,11 +102,12 @@ impl DbInner {
 
     /// The user's value of a stored one, unless it is over.
     #[cold]
+    #[inline(never)]
     pub(crate) fn get_unless_over(
         &self,
         family: &Family,
         stored: &Slice,
-        at: Option<Moment>,
+        at: Option<&Moment>,
     ) -> Result<Option<Slice>> {
         let Some(expiry) = self.expiry(family, at) else { return Ok(Some(stored.clone())) };
         Ok(expiry.shown(stored)?.map(|value| stored.first_bytes(value.len())))
@@ -167,7 +168,7 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         prefix: &[u8],
-        at: Option<Moment>,
+        at: Option<&Moment>,
     ) -> Result<Cursor> {
         self.open_cursor(family, ScanRange::prefix(prefix), at)
     }
@@ -201,7 +202,7 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        at: Option<Moment>,
+        at: Option<&Moment>,
     ) -> Result<Cursor> {
         self.open_cursor_under(family, range, at, OwnWrites::default())
     }
@@ -211,7 +212,7 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        at: Option<Moment>,
+        at: Option<&Moment>,
         own: OwnWrites,
     ) -> Result<Cursor> {
         let clock = &*self.world.environment;
@@ -237,7 +238,7 @@ impl DbInner {
         self: &Arc<Self>,
         family: &Family,
         range: ScanRange,
-        at: Option<Moment>,
+        at: Option<&Moment>,
         own: OwnWrites,
     ) -> Result<Cursor> {
         self.lifecycle.check_open()?;

@@ -128,29 +128,24 @@ impl SnapshotList {
 /// ```
 pub struct Snapshot {
     pub(crate) inner: Arc<DbInner>,
-    pub(crate) sequence: SequenceNumber,
-    pub(crate) unix_time_s: u64,
+    pub(crate) moment: Moment,
 }
 
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Snapshot").field("sequence", &self.sequence).finish_non_exhaustive()
+        f.debug_struct("Snapshot").field("sequence", &self.moment.sequence).finish_non_exhaustive()
     }
 }
 
 impl Snapshot {
     /// The sequence number that it reads at.
     pub fn sequence(&self) -> SequenceNumber {
-        self.sequence
-    }
-
-    pub(crate) fn moment(&self) -> Moment {
-        Moment { sequence: self.sequence, unix_time_s: self.unix_time_s }
+        self.moment.sequence
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        self.inner.release_snapshot(self.sequence);
+        self.inner.release_snapshot(self.moment.sequence);
     }
 }

@@ -263,7 +263,7 @@ impl Transaction {
     pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
-        let at = self.read_snapshot().map(Snapshot::moment);
+        let at = self.read_snapshot().map(|snapshot| &snapshot.moment);
         let range = range.into();
         let extent = self.reads.as_ref().map(|reads| {
             let (lower, upper) = (range.lower.clone(), range.upper.clone());
@@ -410,7 +410,7 @@ impl Transaction {
             // One that only reads has seen one moment: nothing can make that wrong.
             (Some(reads), Some(snapshot)) if !data.is_empty() => {
                 let reads = std::mem::take(&mut *lock(reads));
-                let checks = Box::new(Checks { snapshot: snapshot.sequence, reads });
+                let checks = Box::new(Checks { snapshot: snapshot.moment.sequence, reads });
                 self.inner.write_checked(data, durability, Some(checks))?;
             }
             _ => self.inner.commit(data, durability)?,
@@ -504,13 +504,13 @@ impl Transaction {
         if planted!(ConflictOverlooked) {
             newest = 0;
         }
-        if newest > snapshot.sequence {
+        if newest > snapshot.moment.sequence {
             self.inner.ledger.count(Counter::Conflicts, 1);
             return Err(Error::new(
                 ErrorKind::Conflict,
                 "the row was changed after the transaction's snapshot: roll back and retry",
             )
-            .expected(format_args!("sequence {} or less", snapshot.sequence), newest));
+            .expected(format_args!("sequence {} or less", snapshot.moment.sequence), newest));
         }
         Ok(())
     }

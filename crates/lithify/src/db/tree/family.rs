@@ -719,11 +719,11 @@ impl ColumnFamily {
         self.iter().values()
     }
 
-    fn moment_of(&self, snapshot: &Snapshot) -> Result<Moment> {
+    fn moment_of<'a>(&self, snapshot: &'a Snapshot) -> Result<&'a Moment> {
         if !Arc::ptr_eq(&snapshot.inner, &self.inner) {
             return Err(Error::invalid("the snapshot belongs to another database"));
         }
-        Ok(snapshot.moment())
+        Ok(&snapshot.moment)
     }
 
     /// Writes the memtable of this family to a table and waits for it.
