@@ -30,8 +30,10 @@
 //! For whole databases there are [`backup`], [`Db::checkpoint`], [`verify`] and [`repair`]; sorted rows
 //! go in by [`ColumnFamily::ingest`]. [`ColumnFamily::update`] and its neighbours write what depends on what is there,
 //! [`ColumnFamily::merge`] adds to it. [`stats`] reads what [`Db::stats`] gives, [`ColumnFamily::explain`]
-//! says why a level has its compression, and [`fs`] runs a database on another file system. [`Options`] and
+//! says why a level has its compression, an [`EventListener`] hears of its work, and [`fs`] runs a database on another file system. [`Options`] and
 //! [`CfOptions`] have every setting.
+//!
+//! With the feature `tracing` every [`Event`] is one of the crate `tracing` too.
 //!
 //! The feature `internals` opens the rooms below to the project's own harnesses: simulator, fuzz
 //! targets, laboratory, inspection by the command, benchmarks and tests. It promises nothing.
@@ -62,6 +64,7 @@ mod planted;
 pub mod backup;
 mod db;
 mod error;
+mod events;
 pub mod fs;
 mod iter;
 mod operator;
@@ -145,6 +148,7 @@ pub use db::{
     WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
+pub use events::{Event, EventListener};
 pub use fs::{TransferOptions, TransferProgress};
 pub use operator::MergeOperator;
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};

@@ -1,7 +1,8 @@
 //! Every setting of the engine, each once: one row has its field, type, default, unit, range and
 //! meaning.
 //!
-//! Settings only: no handles, no callbacks; a merge operator is a setting by its name. A setting is either per database ([`Options`]) or per
+//! Settings only, and no handles; a merge operator is a setting by its name. The one callback, the event
+//! listener, stands apart from the rows: it has no text form. A setting is either per database ([`Options`]) or per
 //! column family ([`CfOptions`]); nothing can be set twice. What contradicts itself is refused
 //! with both names. From the rows come the structs, their defaults, the check of ranges, the text
 //! form that is printed, parsed and kept in the manifest, and the tables [`DATABASE_OPTIONS`] and
@@ -11,6 +12,7 @@
 
 use crate::base::parse_bytes;
 use crate::compaction::{CompressionPolicy, Deciding, FormatPolicy, LevelFormats};
+use crate::events::EventListener;
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::operator::MergeOperator;
 use crate::wal::PAYLOAD_SIZE_MAX;
@@ -155,16 +157,20 @@ macro_rules! word_values {
 word_values!(Durability, CompressionPolicy, MergeOperator);
 
 /// Settings from one list. A row is a doc comment, which is the meaning on the page too, then
-/// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`.
+/// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`. What has no
+/// text form follows behind `with`.
 macro_rules! settings {
     ($(#[$attribute:meta])* $settings:ident, $(#[$table_attribute:meta])* $table:ident {
         $($(#[doc = $doc:literal])+
         $field:ident: $value:ty = $default:expr, $unit:literal, $range:expr;)+
+    } with {
+        $($(#[doc = $other_doc:literal])+ $other:ident: $other_value:ty;)*
     }) => {
         $(#[$attribute])*
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct $settings {
             $($(#[doc = $doc])+ pub $field: $value,)+
+            $($(#[doc = $other_doc])+ pub $other: $other_value,)*
         }
 
         $(#[$table_attribute])*
@@ -179,7 +185,7 @@ macro_rules! settings {
 
         impl Default for $settings {
             fn default() -> Self {
-                $settings { $($field: $default,)+ }
+                $settings { $($field: $default,)+ $($other: Default::default(),)* }
             }
         }
 
@@ -291,6 +297,9 @@ settings! {
         /// Obsolete entries may take this part of the settled size: on the way there writers are
         /// slowed until compaction keeps up. More is faster and larger.
         space_slack_percent: u32 = 30, "percent", 5..=10_000;
+    } with {
+        /// Hears of flushes, compactions, slowed writers and failures.
+        event_listener: EventListener;
     }
 }
 
@@ -326,6 +335,7 @@ settings! {
         /// Rows are over so long after they were written: nobody sees them any more, and their space
         /// comes back. 0: never. A family is made with it or without; how long it is may change.
         time_to_live_s: u64 = 0, "seconds", 0..=TIME_TO_LIVE_S_MAX;
+    } with {
     }
 }
 

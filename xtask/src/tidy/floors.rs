@@ -24,6 +24,7 @@ pub(super) const FLOORS: &[(&str, u32)] = &[
     ("stats", 1),
     ("cache", 2),
     ("chooser", 2),
+    ("events", 2),
     ("memtable", 3),
     ("wal", 3),
     ("table", 3),

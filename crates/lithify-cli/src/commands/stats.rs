@@ -23,12 +23,15 @@ yet, bytes that a compaction is due to read. Columns: tables; their size on disk
 versions among them; removals; the codec that new tables of the level get.
 
 Works beside a process that writes, and shows what is on disk then. Time and traffic are counted in the
-process that works: Db::stats there has them. `lithify levels` has more of each level, `lithify explain`
+process that works: Db::stats there has them, and `to_prometheus` of it serves them. With --prometheus
+the counters are those of this command alone, near zero; the gauges (tables, bytes, levels, log) are
+the database's. `lithify levels` has more of each level, `lithify explain`
 says why it has its compression.",
     after_help = "\
 Examples:
   lithify stats rocks.db
   lithify stats rocks.db --json | jq .size_bytes
+  lithify stats rocks.db --prometheus >/var/lib/node_exporter/rocks.prom
 
 Exit codes:
   0  done
@@ -41,11 +44,17 @@ pub struct StatsArguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Print the statistics as metrics, in Prometheus' text format
+    #[arg(long, conflicts_with = "json")]
+    prometheus: bool,
 }
 
 /// Prints it.
 pub fn run(arguments: &StatsArguments) -> Result<(), Fault> {
     let db = open_to_read(&arguments.directory)?;
+    if arguments.prometheus {
+        return print(&db.stats().to_prometheus());
+    }
     let files = World::posix().files;
     let levels = inspect::read_levels(&*files, &arguments.directory, &Default::default());
     let levels = levels.map_err(Fault::of_engine)?;

@@ -243,6 +243,9 @@ fn readers_work_beside_a_writer_and_writers_are_refused() {
     assert_eq!(lines(place, &["scan", "rocks.db", "--from", "s"]).len(), 2);
     let stats = lines(place, &["stats", "rocks.db"]);
     assert!(stats[0].starts_with("1 tables, "), "{stats:?}");
+    let metrics = lines(place, &["stats", "rocks.db", "--prometheus"]);
+    let is_there = |line: &String| line.starts_with("lithify_level_files{family=\"default\"");
+    assert!(metrics.iter().any(is_there), "{metrics:?}");
     for command in
         [&["put", "rocks.db", "a", "1"][..], &["delete", "rocks.db", "a"], &["compact", "rocks.db"]]
     {
@@ -332,6 +335,16 @@ fn a_database_is_compacted_and_its_statistics_are_printed() {
     assert!(page[1].starts_with("FAMILY   LEVEL  TABLES"), "{page:?}");
     assert!(page.iter().any(|line| line.starts_with("links    all")), "{page:?}");
     assert!(page.iter().all(|line| line.len() <= 100), "{page:?}");
+    let metrics = stats(&["--prometheus"]);
+    let sum = |name: &str| -> f64 {
+        let samples = metrics.iter().filter(|line| line.starts_with(name));
+        samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    };
+    assert_eq!(sum("lithify_level_files{family=\"links\""), 3.0, "{metrics:?}");
+    assert!(sum("lithify_level_size_bytes{family=\"default\"") > 0.0, "{metrics:?}");
+    assert_eq!(sum("lithify_puts_total{family=\"links\"}"), 0.0, "this process put nothing");
+    let (_, error) = expect(place, 2, &["stats", "rocks.db", "--json", "--prometheus"]);
+    assert!(error.contains("cannot be used with"), "{error}");
     let before: Value = serde_json::from_str(&stats(&["--json"]).join("\n")).unwrap();
     let entries =
         |stats: &Value, family: usize| stats["families"][family]["total"]["entries"].as_u64();

@@ -2,7 +2,9 @@
 //! tables and levels, and contradicting nothing.
 
 use crate::random::Random;
-use lithify::{CfOptions, CompressionPolicy, Durability, MergeOperator, Objective, Options};
+use lithify::{
+    CfOptions, CompressionPolicy, Durability, EventListener, MergeOperator, Objective, Options,
+};
 
 const KIB: usize = 1 << 10;
 
@@ -31,6 +33,7 @@ pub fn database_options(random: &mut Random, background_threads: usize) -> Optio
         direct_reads: false,
         background_nice: 0,
         space_slack_percent: *random.pick(&[5, 30, 100, 10_000]),
+        event_listener: EventListener::none(),
     }
 }
 

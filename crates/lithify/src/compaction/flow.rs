@@ -265,6 +265,18 @@ pub enum Admission {
     Stop(DelayCause),
 }
 
+/// What debts do to writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Load {
+    /// All are below their soft limits.
+    Free = 0,
+    /// One is over its soft limit: writers are slowed.
+    Pressed = 1,
+    /// One has come to its hard limit: writers are stopped.
+    Full = 2,
+}
+
 /// Bytes per time of draining, an average that forgets, and the progress of running jobs.
 #[derive(Clone, Copy)]
 struct DrainMeter {
@@ -363,6 +375,19 @@ impl FlowController {
         self.lock().pressures.iter().fold(0.0, |highest, pressure| pressure.max(highest))
     }
 
+    /// What the debts do to writers as they are now, smoothing aside.
+    pub fn load(&self) -> Load {
+        let state = self.lock();
+        let admitted_bytes = self.admitted_bytes(&state);
+        if state.stop(admitted_bytes).is_some() {
+            return Load::Full;
+        }
+        match state.presses(state.debts(admitted_bytes)) {
+            true => Load::Pressed,
+            false => Load::Free,
+        }
+    }
+
     /// Tells the debts as they are now: after a change of memtables or of the version.
     pub fn update(&self, debt: Debt, now_us: u64) {
         self.update_locked(&mut self.lock(), debt, now_us);
@@ -454,11 +479,15 @@ impl State {
         [options.memtable_bytes, options.level0_runs, backlog, space]
     }
 
+    /// Whether one of these debts is over its soft limit.
+    fn presses(&self, debts: [f64; DEBT_COUNT]) -> bool {
+        self.limits().iter().zip(debts).any(|(limits, debt)| debt > limits.soft)
+    }
+
     /// Bytes that may be written without looking closer: none while anything presses.
     fn room_bytes(&self) -> i64 {
         let debts = self.debts(0);
-        let presses = self.limits().iter().zip(debts).any(|(limits, debt)| debt > limits.soft);
-        if presses || self.pressures.iter().any(|pressure| *pressure > 0.01) {
+        if self.presses(debts) || self.pressures.iter().any(|pressure| *pressure > 0.01) {
             return 0;
         }
         (self.options.memtable_bytes.soft - debts[Drain::Flush as usize]) as i64

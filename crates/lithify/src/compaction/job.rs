@@ -113,6 +113,8 @@ pub(crate) struct PartOutput {
 
 /// Takes the parts of a flush or compaction and makes them live together.
 pub(crate) trait JobReceiver: Send + Sync {
+    /// The first step of a part begins. No lock is held.
+    fn part_begins(&self);
     /// A step has handled so many bytes of entries more.
     fn part_progressed(&self, bytes: u64);
     /// A part is done; the last one installs all of them. The part's own files are the
@@ -171,6 +173,7 @@ pub(crate) struct MergeJob {
     nothing_deeper: bool,
     entries_in: u64,
     entries_out: u64,
+    has_begun: bool,
     is_reported: bool,
     /// The buffers of inputs and output, as of the end of the last step.
     charge: Charge,
@@ -215,6 +218,7 @@ impl MergeJob {
             nothing_deeper: false,
             entries_in: 0,
             entries_out: 0,
+            has_begun: false,
             is_reported: false,
             charge,
             receiver,
@@ -573,6 +577,9 @@ impl Job for MergeJob {
     }
 
     fn step(&mut self, context: &mut StepContext<'_>) -> Step {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.receiver.part_begins();
+        }
         let step = self.advance(context).unwrap_or_else(|error| {
             self.sink.abandon();
             Step::Done(Err(error))

@@ -16,6 +16,7 @@ use crate::db::resources::Resources;
 use crate::db::rows::Rows;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
 use crate::db::tree::Tree;
+use crate::events::Events;
 use crate::fs::World;
 use crate::options::Options;
 use crate::stats::Ledger;
@@ -32,6 +33,8 @@ pub(crate) struct DbInner {
     pub(crate) ledger: Arc<Ledger>,
     /// What tables are made and read with: file numbers, codecs, cache, memory budget.
     pub(crate) workshop: Arc<Workshop>,
+    /// Where everything is told.
+    pub(crate) events: Events,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) commits: Commits,
     pub(crate) tree: Tree,
@@ -67,6 +70,14 @@ impl DbInner {
         self.rows.begin_transactions(|drained, condition| {
             self.jobs.wait(drained, None, condition);
         });
+    }
+
+    /// Tells of the failure that stopped writing, if there was one. The caller holds no lock, so that is
+    /// after the call or job that met it.
+    pub(crate) fn tell_failure(&self) {
+        if let Some(error) = self.lifecycle.failure() {
+            self.events.tell_failure(error);
+        }
     }
 
     pub(crate) fn new_snapshot(self: &Arc<Self>) -> Snapshot {

@@ -235,6 +235,7 @@ impl DbInner {
 
     /// Whether memtables of several databases take all that they may, and some of this one's can be
     /// flushed.
+    #[inline]
     pub(crate) fn is_shared_memory_short(&self) -> bool {
         self.workshop.share.is_some()
             && self.workshop.budget.used_bytes(MemoryUse::Memtable)

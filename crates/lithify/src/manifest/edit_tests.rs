@@ -243,7 +243,10 @@ fn values_out_of_range_are_refused() {
         ..metadata()
     };
     let backwards = FileMetadata { smallest_sequence: 9, largest_sequence: 8, ..metadata() };
-    for metadata in [empty_range, backwards, FileMetadata { number: 0, ..metadata() }] {
+    let write_times = Some(WriteTimes { oldest_s: 9, newest_s: 8 });
+    let old_and_new = FileMetadata { write_times, ..metadata() };
+    let unnumbered = FileMetadata { number: 0, ..metadata() };
+    for metadata in [empty_range, backwards, old_and_new, unnumbered] {
         let edit = VersionEdit::from(vec![Change::AddFile { family: 0, level: 0, metadata }]);
         let error = VersionEdit::decode(&edit.encode()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);
@@ -265,7 +268,8 @@ tombstones=1 range_tombstones=0 codec=lz4:1 codec_debt=false obsolete=0
 remove family=1 level=0 number=18446744073709551615
 ";
     assert!(text.starts_with(expected), "{text}");
-    assert_eq!(text.lines().count(), 16);
+    assert_eq!(text.lines().count(), 17);
+    assert!(text.contains(" written=1..4294967295"), "{text}");
     let end = SegmentEnd { log_number: 9, end_offset: u64::MAX };
     assert!(text.contains(&format!("clean_close log=9 end={} sequence=3", end.end_offset)));
 }

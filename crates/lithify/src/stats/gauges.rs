@@ -84,7 +84,7 @@ pub(super) const MEMBERS: &[Gauge] = &[
         "Units of work that held a thread for 1 ms and more, by cause: count, time, longest.",
     ),
     ("max_us", "us", "The longest."),
-    ("cpu_ns", "ns", "CPU time of a cause, by part."),
+    ("cpu_ns", "ns", "CPU time of a cause, by part; of a job in all."),
     ("counters", "", "The counters, of the database and of each family."),
     (
         "derived",
@@ -96,6 +96,39 @@ pub(super) const MEMBERS: &[Gauge] = &[
     ("causes", "", "Files and CPU time by cause."),
     ("codecs", "", "Blocks by codec, of the database and of each level."),
     ("stalls", "", "Who was kept waiting."),
+    ("job_log", "", "The latest jobs, 64 at most, oldest first."),
+    ("number", "number", "Of a job: jobs are numbered as they begin, from 1 on."),
+    ("kind", "text", "Of a job: its kind."),
+    (
+        "reason",
+        "text",
+        "Of a compaction or move: why it was picked, as in the counters' names. Of a write stop: its \
+         cause.",
+    ),
+    ("family", "text", "Of a job: the name of its family."),
+    (
+        "source_level",
+        "level",
+        "Of a job: the level that it takes from; `null` where there is none.",
+    ),
+    (
+        "target_level",
+        "level",
+        "Of a job: the level that it writes into; `null` where there is none or several.",
+    ),
+    ("began_us", "us", "Of a job: when its first step began, since the ledger's start."),
+    ("ended_us", "us", "Of a job: when it ended, since the ledger's start."),
+    ("tables_in", "count", "Of a job: input tables; of a flush its memtables."),
+    ("tables_out", "count", "Of a job: tables that it wrote or moved."),
+    (
+        "bytes_in",
+        "bytes",
+        "Of a job: bytes of its input; of an ingest of rows those of keys and values.",
+    ),
+    ("bytes_out", "bytes", "Of a job: stored bytes of the tables that it wrote or moved."),
+    ("entries_in", "count", "Of a job: entries that it read."),
+    ("entries_dropped", "count", "Of a job: entries that it did not write again."),
+    ("outcome", "text", "Of a job: `done`, `aborted` by a close, or `failed:` and the error."),
     ("memory", "", "The memory budget and its uses."),
     ("cache", "", "The block cache."),
 ];

@@ -4,6 +4,7 @@ use super::figures::{
     FIGURE_COUNT, Figures, codec_index, counter_index, cpu_index, delay_index, job_index,
     stop_index, traffic_index, unit_index,
 };
+use super::jobs::{JobEnd, JobLog};
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
 };
@@ -74,6 +75,7 @@ pub struct Ledger {
     /// Those whose counters are the database's too.
     families: Mutex<Vec<Arc<FamilyLedger>>>,
     stalls: Stalls,
+    jobs: JobLog,
     /// What reading the thread's CPU clock costs; taken off where a reading lies inside a span.
     pub(super) clock_read_ns: u64,
     /// What reading the ticks costs, in ticks; taken off every span between two readings.
@@ -104,6 +106,7 @@ impl Ledger {
             striped: StripedCounters::new(),
             families: Mutex::default(),
             stalls: Stalls::new(start_us),
+            jobs: JobLog::default(),
             clock_read_ns: reading_cost(|| clock.thread_cpu_ns()),
             tick_read_ticks: reading_cost(|| clock.ticks()),
             start_us,
@@ -250,6 +253,16 @@ impl Ledger {
             self.add(job_index(record.target_level, figure), amount);
         }
         family.book_job(record);
+    }
+
+    /// Keeps what a job came to, in place of the oldest one that was kept.
+    pub fn log_job(&self, end: JobEnd) {
+        self.jobs.push(end);
+    }
+
+    /// The latest jobs, oldest first.
+    pub fn latest_jobs(&self) -> Vec<JobEnd> {
+        self.jobs.latest()
     }
 
     /// Books a unit of work that held its thread for `wall_us`; shorter ones than a millisecond

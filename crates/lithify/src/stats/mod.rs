@@ -1,7 +1,7 @@
 //! Floor 1: the ledger. What is booked, under which cause, and the arithmetic on it.
 //!
 //! Owns: the `Ledger` (relaxed atomics that every room books into), the clocks of steps and of
-//! sampled user calls, the stall figures, the one list of names, and the snapshot with its page,
+//! sampled user calls, the stall figures, the log of the latest jobs, the one list of names, and the snapshot with its page,
 //! its JSON and its metrics. Any thread may book. It opens no file, knows codecs by number only, and decides
 //! nothing.
 
@@ -9,6 +9,7 @@ mod exposition;
 mod family;
 mod figures;
 mod gauges;
+mod jobs;
 mod json;
 mod ledger;
 mod meter;
@@ -26,6 +27,7 @@ pub use crate::base::MemoryUse;
 pub use family::{FamilyFigures, FamilyStatistics};
 internal_use!(family::{FamilyLedger, FamilyPart});
 pub use figures::{Figures, Tally};
+pub use jobs::{JobEnd, JobInfo, JobKind, JobOutcome};
 internal_use!(json::JsonWriter);
 internal_use!(ledger::{JobRecord, Ledger});
 internal_use!(meter::{LONG_PERIOD, SHORT_NS, SHORT_PERIOD, StepClock, StepCost, UserSample});

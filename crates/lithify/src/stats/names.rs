@@ -39,6 +39,8 @@ macro_rules! named_list {
     };
 }
 
+pub(super) use named_list;
+
 named_list! {
     /// Why a cost arose.
     Cause {
@@ -185,6 +187,8 @@ named_list! {
         JobsFailed = "jobs-failed", "count";
         /// Flushes and compactions that failed, left everything as it was and are tried again.
         BackgroundRefusals = "background-refusals", "count";
+        /// Panics of the event listener; each was caught, and the work went on.
+        ListenerPanics = "listener-panics", "count";
         /// Tables removed.
         TablesRemoved = "tables-removed", "count";
         /// Compactions and trivial moves because of the runs or bytes of level 0.
@@ -357,6 +361,7 @@ impl Counter {
             | Counter::Steps
             | Counter::JobsFailed
             | Counter::BackgroundRefusals
+            | Counter::ListenerPanics
             | Counter::TablesRemoved => false,
             Counter::Gets
             | Counter::GetHits

@@ -3,6 +3,7 @@
 use super::LEVEL_SLOTS;
 use super::family::FamilyStatistics;
 use super::figures::Figures;
+use super::jobs::{JobEnd, JobKind};
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
     TrafficFigure,
@@ -187,6 +188,37 @@ fn family_line(f: &mut Formatter<'_>, family: &FamilyStatistics, width: usize) -
     )
 }
 
+/// So many of the latest jobs are on the page; the JSON has all that are kept.
+const JOBS_SHOWN: usize = 10;
+
+const JOB_HEADER: &str = "Ended(s)   Took(s) CPU(sec)  Kind       Levels Tables         In        Out    \
+    KeyIn  KeyDrop  Family, reason, outcome";
+
+fn job_line(f: &mut Formatter<'_>, end: &JobEnd) -> fmt::Result {
+    let job = &end.job;
+    let level = |level: Option<usize>| level.map_or("-".to_owned(), |level| format!("L{level}"));
+    let levels = format!("{}>{}", level(job.source_level), level(job.target_level));
+    let tables = format!("{}>{}", job.tables_in, end.tables_out);
+    let seconds = |us: u64| us as f64 / 1e6;
+    write!(
+        f,
+        "{:>8.3} {:>9.3} {:>8.3}  {:<10} {:>6} {:>6} {:>10} {:>10} {:>8} {:>8}  ",
+        seconds(end.ended_us),
+        seconds(end.wall_us()),
+        end.cpu_ns as f64 / 1e9,
+        job.kind.name(),
+        if job.kind == JobKind::WriteStop { "-" } else { &levels },
+        if job.kind == JobKind::WriteStop { "-" } else { &tables },
+        human(job.bytes_in),
+        human(end.bytes_out),
+        end.entries_in,
+        end.entries_dropped,
+    )?;
+    let words = [&*job.family, job.reason].into_iter().filter(|word| !word.is_empty());
+    let words = words.map(|word| format!("{word}, ")).collect::<String>();
+    writeln!(f, "{words}{}", end.outcome)
+}
+
 const HEADER: &str = "Level   Files      Size Score Read(GB)   Rn(GB) Rnp1(GB) Write(GB) \
     WPreComp(GB) Wnew(GB) Moved(GB)  W-Amp Rd(MB/s) Wr(MB/s) Comp(sec) CompMergeCPU(sec) \
     Comp(cnt) Avg(sec)     KeyIn   KeyDrop  Codec";
@@ -237,6 +269,7 @@ impl Display for StatisticsSnapshot {
         self.costs(f)?;
         self.codecs(f)?;
         self.stall_lines(f)?;
+        self.job_lines(f)?;
         self.memory_lines(f)?;
         writeln!(f, "\n** Computed **")?;
         for derived in Derived::ALL {
@@ -510,6 +543,15 @@ impl StatisticsSnapshot {
             }
         }
         Ok(())
+    }
+
+    fn job_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.jobs.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "\n** Latest jobs **\n{JOB_HEADER}")?;
+        let shown = self.jobs.len().saturating_sub(JOBS_SHOWN);
+        self.jobs.iter().skip(shown).try_for_each(|job| job_line(f, job))
     }
 
     fn memory_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 use super::family::FamilyStatistics;
 use super::figures::{Figures, Tally};
 use super::gauges::{Gauge, gauges};
+use super::jobs::JobEnd;
 use super::ledger::Ledger;
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
@@ -125,6 +126,8 @@ gauges! {
         memory: Vec<MemoryFigure>;
         /// The block cache.
         cache: CacheFigures;
+        /// The latest jobs, 64 at most, oldest first.
+        jobs: Vec<JobEnd>;
         /// What the last refused flush or compaction failed at; empty if none was refused.
         last_refusal: String;
         /// An earlier snapshot: the page then shows the interval since it, too.
@@ -223,6 +226,7 @@ impl StatisticsSnapshot {
             jobs_waiting: 0,
             readers: 0,
             files_held_for_readers: 0,
+            jobs: ledger.latest_jobs(),
             last_refusal: String::new(),
             previous: None,
         }
@@ -322,6 +326,11 @@ impl StatisticsSnapshot {
             json.key("causes").object(|json| self.causes_json(json));
             json.key("codecs").object(|json| self.codecs_json(json));
             json.key("stalls").object(|json| self.stalls_json(json));
+            json.key("job_log").array(|json| {
+                for job in &self.jobs {
+                    json.object(|json| job.write_json(json));
+                }
+            });
             json.key("memory").object(|json| {
                 json.key("limit_bytes").number(self.memory_limit_bytes);
                 for figure in &self.memory {

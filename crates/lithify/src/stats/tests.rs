@@ -360,6 +360,7 @@ fn book_activity(ledger: &Ledger) {
     );
     let moved = JobRecord { target_level: 6, moved_bytes: 3 << 20, ..JobRecord::default() };
     ledger.book_job(&family, &moved);
+    log_jobs(ledger);
     ledger.book_delay(DelayCause::Level0, 1_500);
     ledger.book_stop(DelayCause::Memtable, 20_000);
     ledger.stalls().writer_slowed(2_100_000);
@@ -367,6 +368,51 @@ fn book_activity(ledger: &Ledger) {
     ledger.stalls().writer_begins(2_050_000);
     ledger.stalls().write_completed(2_330_000);
     ledger.stalls().writer_ends();
+}
+
+/// A job of every kind and with every outcome, behind one that the page leaves out.
+fn log_jobs(ledger: &Ledger) {
+    let planned = |kind, number, began_us| {
+        let family = if kind == JobKind::WriteStop { "" } else { "links" };
+        JobInfo { number, began_us, ..JobInfo::planned(kind, family) }
+    };
+    let log = |job, ended_us, record: JobRecord, outcome| {
+        ledger.log_job(JobEnd::new(job, ended_us, 2, [&record], outcome));
+    };
+    let flush = |number| JobInfo {
+        target_level: Some(0),
+        tables_in: 1,
+        bytes_in: 16 << 20,
+        ..planned(JobKind::Flush, number, 2_000_000)
+    };
+    let written =
+        JobRecord { cpu_ns: 150_000_000, written_bytes: 16 << 20, ..JobRecord::default() };
+    for number in 1..=7 {
+        log(
+            flush(number),
+            2_200_000,
+            JobRecord { entries_in: 101_000, ..written },
+            JobOutcome::Done,
+        );
+    }
+    let merge = JobInfo {
+        reason: "level0",
+        source_level: Some(0),
+        target_level: Some(6),
+        tables_in: 5,
+        bytes_in: 44 << 20,
+        ..planned(JobKind::Compaction, 8, 2_000_000)
+    };
+    let record = JobRecord { entries_in: 300_000, entries_dropped: 40_000, ..written };
+    log(merge.clone(), 3_500_000, record, JobOutcome::Done);
+    log(merge.clone(), 3_500_000, record, JobOutcome::Aborted);
+    let moved = JobRecord { moved_bytes: 3 << 20, ..JobRecord::default() };
+    log(JobInfo { kind: JobKind::Move, ..merge }, 3_500_000, moved, JobOutcome::Done);
+    let ingest = JobInfo { target_level: None, ..planned(JobKind::Ingest, 9, 3_000_000) };
+    let full = crate::Error::new(crate::ErrorKind::NoSpace, "no space left");
+    log(ingest, 3_500_000, written, JobOutcome::of_error(&full));
+    let stop = JobInfo { reason: "memtable", ..planned(JobKind::WriteStop, 10, 3_480_000) };
+    log(stop, 3_500_000, JobRecord::default(), JobOutcome::Done);
 }
 
 /// A snapshot with something in every place of the page.
@@ -547,7 +593,10 @@ fn documentation() -> String {
          between 0 and 1.\n\n`to_prometheus` and `to_open_metrics` write the same figures as metrics: \
          `lithify_` before the name, base\nunits, `_total` behind counters. Levels and jobs have \
          `level_` before, the cache `cache_`. Ratios are left to the\nquery. Counters of a family have \
-         the label `family`, and end with the family.\n",
+         the label `family`, and end with the family.\n\n\
+         The log of jobs has the latest 64 flushes, compactions, moves, ingests and write stops: when, what \
+         for, what they came\nto. The page shows the last ten, the JSON all of them, metrics none. \
+         [`EventListener`](recipes.md#watch-what-the-database-does) hears\nof every one.\n",
     );
     document_counters(&mut text);
     document(&mut text, "Causes of bytes and CPU time", rows!(Cause));
@@ -555,6 +604,7 @@ fn documentation() -> String {
     document(&mut text, "Per cause, level and codec: blocks", rows!(CodecFigure));
     document(&mut text, "Parts of the CPU time of a cause", rows!(CpuPart));
     document(&mut text, "Per level: the jobs that wrote into it", rows!(JobFigure));
+    document(&mut text, "Kinds of jobs in the log of jobs", rows!(JobKind));
     document(&mut text, "Causes of delays and stops of writers", rows!(DelayCause));
     document(&mut text, "Computed figures", rows!(Derived));
     document_review(&mut text);

@@ -4,8 +4,8 @@ use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
 use lithify::stats::{Cause, Counter, Derived, Figures, TrafficFigure};
 use lithify::{
-    CfOptions, ColumnFamily, CompactionFilter, Db, Durability, FilterDecision, MergeOperator,
-    Options,
+    CfOptions, ColumnFamily, CompactionFilter, Db, Durability, EventListener, FilterDecision,
+    MergeOperator, Options,
 };
 use std::collections::BTreeSet;
 use std::io;
@@ -252,10 +252,21 @@ fn refusal() -> Figures {
     db.stats().figures
 }
 
+/// A listener that panics at a flush.
+fn listener_panic() -> Figures {
+    let parts = Parts::new(10);
+    let event_listener = EventListener::new(|_| panic!("on purpose"));
+    let options = Options { event_listener, ..small_options() };
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    db.stats().figures
+}
+
 /// Whoever adds a counter adds here what moves it.
 #[test]
 fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
-    let workloads: [fn() -> Figures; 11] = [
+    let workloads: [fn() -> Figures; 12] = [
         many_writes,
         deletes,
         snapshot_release,
@@ -267,6 +278,7 @@ fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
         transactions,
         deadlock,
         refusal,
+        listener_panic,
     ];
     let figures: Vec<Figures> = workloads.iter().map(|workload| workload()).collect();
     let never: BTreeSet<_> = Counter::ALL

@@ -15,6 +15,7 @@ mod deadlocks;
 mod deciding;
 mod deletes;
 mod dictionaries;
+mod events;
 mod families;
 mod first_guess;
 mod full_disk;

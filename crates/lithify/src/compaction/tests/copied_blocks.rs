@@ -212,6 +212,7 @@ fn run(mut job: Box<MergeJob>, bench: &Bench) -> Result<()> {
 struct Receiver(Mutex<Option<PartOutput>>);
 
 impl JobReceiver for Receiver {
+    fn part_begins(&self) {}
     fn part_progressed(&self, _: u64) {}
     fn part_done(&self, output: PartOutput) -> Result<()> {
         *self.0.lock().unwrap() = Some(output);

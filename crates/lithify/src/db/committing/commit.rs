@@ -207,7 +207,10 @@ impl DbInner {
         let result = self.enqueue(Pending { data, sync, checks });
         match &result {
             Ok(()) => stalls.writer_ends(),
-            Err(_) => stalls.writer_gives_up(clock.now_us()),
+            Err(_) => {
+                stalls.writer_gives_up(clock.now_us());
+                self.tell_failure();
+            }
         }
         self.ledger.end_unmetered_call(sample, Cause::UserWrite, clock);
         result

@@ -92,6 +92,9 @@ impl DbInner {
                 _ => result,
             }
         });
-        synced.inspect_err(|error| self.lifecycle.poison(error))
+        synced.inspect_err(|error| {
+            self.lifecycle.poison(error);
+            self.tell_failure();
+        })
     }
 }

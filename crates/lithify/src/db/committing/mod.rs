@@ -142,6 +142,7 @@ impl Commits {
     }
 
     /// Whether what is written is noted: if nobody needs it, no more from here on.
+    #[inline]
     fn notes_recent(&self, writer: &mut Writer) -> bool {
         if !self.notes_recent.load(Ordering::Relaxed) {
             return false;

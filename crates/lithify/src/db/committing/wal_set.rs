@@ -427,7 +427,10 @@ impl Job for LogCare {
                 Ok(()) => {}
                 // The writer that needs the segment tries again, and reports what it meets.
                 Err(error) if error.kind() == ErrorKind::NoSpace => {}
-                Err(error) => self.inner.lifecycle.poison(&error),
+                Err(error) => {
+                    self.inner.lifecycle.poison(&error);
+                    self.inner.tell_failure();
+                }
             }
             return Step::Progress;
         }

@@ -84,7 +84,7 @@ impl DbInner {
                 self.jobs.notify();
                 self.schedule_all_compactions();
             }
-            Err(error) if error.kind() == ErrorKind::Poisoned => {}
+            Err(error) if error.kind() == ErrorKind::Poisoned => self.tell_failure(),
             Err(_) => remove_tables(&self.workshop, numbers.into_iter()),
         }
         installed

@@ -24,7 +24,7 @@ use crate::db::tree::family::{ColumnFamily, Family};
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::retention::{stamped, write_time};
-use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
+use crate::stats::{Cause, Counter, JobInfo, JobKind, JobOutcome, JobRecord, StepClock, WorkMeter};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -118,6 +118,7 @@ pub struct Ingest {
     meter: WorkMeter,
     charge: Charge,
     failure: Option<Error>,
+    began_us: u64,
 }
 
 impl ColumnFamily {
@@ -152,6 +153,7 @@ impl ColumnFamily {
             meter: WorkMeter::default(),
             charge: self.inner.workshop.budget.charge(MemoryUse::Compaction, 0),
             failure: None,
+            began_us: self.inner.events.now_us(),
         })
     }
 }
@@ -235,8 +237,18 @@ impl Ingest {
         }
         let table_bytes = written.tables.iter().map(|table| table.metadata.size_bytes).sum();
         let table_count = written.tables.len() as u64;
-        let (sequence, levels) = self.inner.install_ingest(&self.family, written.tables)?;
+        let installed = self.inner.install_ingest(&self.family, written.tables);
         drop(call);
+        let (records, levels) = (written.records.values(), installed.as_ref().ok());
+        let info = JobInfo {
+            target_level: levels.and_then(|(_, levels)| only_level(levels)),
+            bytes_in: written.row_bytes,
+            began_us: self.began_us,
+            ..JobInfo::planned(JobKind::Ingest, &self.family.name)
+        };
+        let outcome = JobOutcome::of_result(&installed);
+        inner.events.tell_end(info, table_count, records, outcome);
+        let (sequence, levels) = installed?;
         let ledger = &self.family.ledger;
         let records = written.records.values();
         records.for_each(|record| self.inner.ledger.book_job(ledger, record));
@@ -289,6 +301,13 @@ impl Ingest {
         result.inspect_err(|error| {
             self.failure = Some(error.clone());
             self.abandon();
+            let info = JobInfo {
+                bytes_in: self.written.row_bytes,
+                began_us: self.began_us,
+                ..JobInfo::planned(JobKind::Ingest, &self.family.name)
+            };
+            let records = self.written.records.values();
+            inner.events.tell_end(info, 0, records, JobOutcome::of_error(error));
         })
     }
 
@@ -412,6 +431,12 @@ impl DbInner {
             self.jobs.wait_for_change(Some(deadline_us), || ticket.is_complete());
         }
     }
+}
+
+/// The level of all tables, if there is one.
+pub(super) fn only_level(levels: &[Level]) -> Option<Level> {
+    let first = levels.first()?;
+    levels.iter().all(|level| level == first).then_some(*first)
 }
 
 /// Refuses a row that does not sort behind the last one, or is too large.

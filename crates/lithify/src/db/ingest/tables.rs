@@ -7,11 +7,11 @@
 use crate::base::FileNumber;
 use crate::codec::{CodecId, Compression, UnknownCodec};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
-use crate::db::ingest::Ingested;
+use crate::db::ingest::{Ingested, only_level};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::{ColumnFamily, Family};
 use crate::fs::{File, OpenMode};
-use crate::stats::{Cause, Counter, JobRecord, StepClock, WorkMeter};
+use crate::stats::{Cause, Counter, JobInfo, JobKind, JobOutcome, JobRecord, StepClock, WorkMeter};
 use crate::table::{ReadContext, TableProperties, TableReader, TableSummary};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
@@ -54,6 +54,12 @@ impl ColumnFamily {
         let _call = self.inner.lifecycle.enter()?;
         self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
+        let events = &self.inner.events;
+        let planned = JobInfo {
+            began_us: events.now_us(),
+            tables_in: paths.len() as u64,
+            ..JobInfo::planned(JobKind::Ingest, &self.family.name)
+        };
         let mut incoming = Incoming {
             inner: &self.inner,
             family: &self.family,
@@ -61,10 +67,19 @@ impl ColumnFamily {
             transfer,
             copies: BTreeSet::new(),
         };
-        for path in paths {
-            incoming.take_in(path.as_ref())?;
+        let mut records = Vec::new();
+        let taken = paths.iter().try_for_each(|path| incoming.take_in(path.as_ref()));
+        let ingested = taken.and_then(|()| incoming.install(&mut records));
+        if let Err(error) = &ingested {
+            events.tell_end(planned, 0, &records, JobOutcome::of_error(error));
+        } else if !records.is_empty() {
+            let levels: Vec<_> = records.iter().map(|record| record.target_level).collect();
+            let bytes_in = records.iter().map(|record| record.moved_bytes + record.written_bytes);
+            let info =
+                JobInfo { target_level: only_level(&levels), bytes_in: bytes_in.sum(), ..planned };
+            events.tell_end(info, records.len() as u64, &records, JobOutcome::Done);
         }
-        incoming.install()
+        ingested
     }
 }
 
@@ -118,7 +133,8 @@ impl Incoming<'_> {
         }
     }
 
-    fn install(mut self) -> Result<Ingested> {
+    /// Makes the tables live; gives what is booked of each.
+    fn install(mut self, records: &mut Vec<JobRecord>) -> Result<Ingested> {
         let family = self.family;
         self.tables.sort_by(|a, b| a.metadata.range.smallest.cmp(&b.metadata.range.smallest));
         for (left, right) in self.tables.iter().zip(self.tables.iter().skip(1)) {
@@ -136,7 +152,7 @@ impl Incoming<'_> {
         let properties = tables.iter().map(|table| table.reader.properties());
         let row_bytes = properties.map(|p| p.key_bytes.saturating_add(p.value_bytes)).sum();
         let table_count = tables.len() as u64;
-        let mut records: Vec<_> = tables.iter().map(|table| self.record_of(table)).collect();
+        *records = tables.iter().map(|table| self.record_of(table)).collect();
         let (sequence, levels) = self.inner.install_ingest(family, tables)?;
         for (record, level) in records.iter_mut().zip(&levels) {
             record.target_level = *level;

@@ -1,11 +1,12 @@
 //! What background work is under way, and what has come of a job so far.
 
+use crate::Error;
 use crate::base::{ColumnFamilyId, Level};
 use crate::compaction::picker::BusySet;
 use crate::compaction::{NewTable, PartOutput};
 use crate::db::jobs::refusal::RefusalLog;
 use crate::options::CfOptions;
-use crate::stats::JobRecord;
+use crate::stats::{JobOutcome, JobRecord};
 use crate::table::{TableOptions, TableOrigin};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -109,6 +110,15 @@ impl Gathered {
         let records = std::mem::take(&mut self.records);
         let records = records.into_iter().map(|((family, _), record)| (family, record));
         (std::mem::take(&mut self.tables), records.collect())
+    }
+}
+
+/// How a job ended: parts that failed without an error were aborted.
+pub(crate) fn outcome_of(is_failed: bool, failure: Option<&Error>) -> JobOutcome {
+    match failure {
+        Some(error) => JobOutcome::of_error(error),
+        None if is_failed => JobOutcome::Aborted,
+        None => JobOutcome::Done,
     }
 }
 

@@ -12,14 +12,15 @@ use crate::compaction::{
     PartOutput, RetainPlan, TableRun, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
-use crate::db::jobs::background::{Gathered, table_options};
+use crate::db::jobs::background::{Gathered, outcome_of, table_options};
 use crate::db::jobs::refusal::Work;
 use crate::db::jobs::stall::DrainShare;
 use crate::db::reading::snapshot::Readers;
 use crate::db::tree::family::Family;
 use crate::db::tree::versions::adopt_readers;
+use crate::events::TrackedJob;
 use crate::manifest::{Change, FileMetadata, Version};
-use crate::stats::{Cause, Counter, JobRecord, WorkMeter};
+use crate::stats::{Cause, Counter, JobInfo, JobKind, JobOutcome, JobRecord, WorkMeter};
 use crate::table::ReadContext;
 use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
@@ -32,6 +33,7 @@ struct CompactionReceiver {
     inner: Arc<DbInner>,
     family: Arc<Family>,
     compaction: Compaction,
+    tracked: TrackedJob,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
     /// What a part failed at.
@@ -64,9 +66,12 @@ impl CompactionReceiver {
             let mut gathered = lock(&self.gathered);
             (gathered.take(), gathered.is_failed)
         };
+        let (_, mut record) = records.pop().unwrap_or_default();
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_compaction(self, tables) };
         let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
+        let outcome = outcome_of(is_failed, failure.as_ref());
+        let table_count = numbers.len() as u64;
         if let Err(error) = &result
             && error.kind() == ErrorKind::Poisoned
         {
@@ -74,12 +79,12 @@ impl CompactionReceiver {
         } else if is_failed || result.is_err() {
             remove_tables(&self.inner.workshop, numbers.into_iter());
         } else {
-            let (_, mut record) = records.pop().unwrap_or_default();
             self.inner.jobs.flow.note_compaction(&record);
             complete_record(&self.compaction, &mut record);
             self.inner.ledger.book_job(&self.family.ledger, &record);
             self.family.ledger.count(counter_of(self.compaction.reason), 1);
         }
+        self.tracked.end(&self.inner.events, table_count, [&record], outcome);
         self.inner.compaction_ended(&self.family, &self.compaction, failure.as_ref());
         if !is_failed && result.is_ok() {
             self.inner.jobs.forget_refusals(&self.family, &self.compaction);
@@ -90,11 +95,17 @@ impl CompactionReceiver {
             self.inner.review_formats();
             self.inner.schedule_all_compactions();
         }
+        self.inner.tell_if_free();
+        self.inner.tell_failure();
         result
     }
 }
 
 impl JobReceiver for CompactionReceiver {
+    fn part_begins(&self) {
+        self.tracked.begin(&self.inner.events);
+    }
+
     fn part_progressed(&self, bytes: u64) {
         self.drain.progressed(bytes);
     }
@@ -220,18 +231,25 @@ impl DbInner {
         family: &Arc<Family>,
         compaction: Compaction,
     ) -> Result<()> {
+        let tracked = TrackedJob::new(info_of(family, &compaction));
         if compaction.kind != CompactionKind::Merge {
+            tracked.begin(&self.events);
             let moved = match compaction.kind {
                 CompactionKind::Drop => self.drop_table(family, &compaction),
                 _ => self.move_table(family, &compaction),
             };
+            let is_move = compaction.kind == CompactionKind::TrivialMove;
+            let tables_out = if is_move { compaction.input_tables().count() } else { 0 };
+            let outcome = JobOutcome::of_result(&moved);
+            tracked.end(&self.events, tables_out as u64, moved.as_ref().ok(), outcome);
             self.compaction_ended(family, &compaction, moved.as_ref().err());
             if moved.is_ok() {
                 self.jobs.forget_refusals(family, &compaction);
             }
             self.update_flow();
             self.jobs.notify();
-            return moved;
+            self.tell_failure();
+            return moved.map(drop);
         }
         let parts = match self.options.background_threads {
             threads if threads > 1 && compaction.input_bytes() >= SPLIT_BYTES_MIN => threads,
@@ -245,6 +263,8 @@ impl DbInner {
         let plans = match plans {
             Ok(plans) => plans,
             Err(error) => {
+                tracked.begin(&self.events);
+                tracked.end(&self.events, 0, [], JobOutcome::of_error(&error));
                 self.compaction_ended(family, &compaction, Some(&error));
                 self.jobs.notify();
                 return Err(error);
@@ -255,6 +275,7 @@ impl DbInner {
             inner: Arc::clone(self),
             family: Arc::clone(family),
             compaction,
+            tracked,
             gathered: Mutex::new(Gathered::new(plans.len())),
             drain,
             refusal: Mutex::default(),
@@ -354,10 +375,14 @@ impl DbInner {
 
     /// Gives a table to a deeper level as it is; if its codec is not the one asked for there,
     /// that is recorded as debt.
-    fn move_table(self: &Arc<Self>, family: &Arc<Family>, compaction: &Compaction) -> Result<()> {
+    fn move_table(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        compaction: &Compaction,
+    ) -> Result<JobRecord> {
         let mut manifest = self.tree.manifest();
         if family.is_dropped() {
-            return Ok(());
+            return Ok(JobRecord::default());
         }
         let mut changes = Vec::new();
         let mut moved_bytes = 0;
@@ -379,20 +404,27 @@ impl DbInner {
         let record = JobRecord { target_level, moved_bytes, ..JobRecord::default() };
         self.ledger.book_job(&family.ledger, &record);
         family.ledger.count(counter_of(compaction.reason), 1);
-        Ok(())
+        Ok(record)
     }
 
     /// Lets a table go of which nobody sees a row.
-    fn drop_table(self: &Arc<Self>, family: &Arc<Family>, compaction: &Compaction) -> Result<()> {
+    fn drop_table(
+        self: &Arc<Self>,
+        family: &Arc<Family>,
+        compaction: &Compaction,
+    ) -> Result<JobRecord> {
+        let mut record =
+            JobRecord { target_level: compaction.target_level, ..JobRecord::default() };
         let mut manifest = self.tree.manifest();
         if family.is_dropped() {
-            return Ok(());
+            return Ok(record);
         }
         let (mut changes, mut rows, mut tables) = (Vec::new(), 0, 0);
         for (level, table) in compaction.input_tables() {
             let metadata = &table.metadata;
             changes.push(Change::RemoveFile { family: family.id, level, number: metadata.number });
             rows += metadata.entries - metadata.tombstones;
+            record.entries_dropped += metadata.entries;
             tables += 1;
         }
         let state = self.append_edit(&mut manifest, changes)?;
@@ -402,7 +434,7 @@ impl DbInner {
         self.ledger.count(Counter::ExpiredRows, rows);
         family.ledger.count(Counter::ExpiredTables, tables);
         family.ledger.count(counter_of(compaction.reason), 1);
-        Ok(())
+        Ok(record)
     }
 
     fn install_compaction(
@@ -466,6 +498,24 @@ impl DbInner {
             background.refusals.note(Work::Compaction, [family.id], error);
         }
         background.compaction_count = background.compaction_count.saturating_sub(1);
+    }
+}
+
+/// What a compaction is told as.
+fn info_of(family: &Family, compaction: &Compaction) -> JobInfo {
+    let kind = match compaction.kind {
+        CompactionKind::TrivialMove => JobKind::Move,
+        CompactionKind::Drop => JobKind::Drop,
+        CompactionKind::Merge => JobKind::Compaction,
+    };
+    let counter = counter_of(compaction.reason).name();
+    JobInfo {
+        reason: counter.strip_prefix("compactions-").unwrap_or(counter),
+        source_level: Some(compaction.source_level),
+        target_level: Some(compaction.target_level),
+        tables_in: compaction.input_tables().count() as u64,
+        bytes_in: compaction.input_bytes(),
+        ..JobInfo::planned(kind, &family.name)
     }
 }
 

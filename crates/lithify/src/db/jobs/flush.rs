@@ -15,15 +15,16 @@ use crate::compaction::{
     NewTable, OutputPlan, PartOutput, RetainPlan, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
-use crate::db::jobs::background::{Gathered, table_options};
+use crate::db::jobs::background::{FamilyRecord, Gathered, outcome_of, table_options};
 use crate::db::jobs::refusal::{Refusals, Work};
 use crate::db::jobs::stall::DrainShare;
 use crate::db::reading::snapshot::Readers;
 use crate::db::tree::family::{Family, Memory, View};
 use crate::db::tree::versions::adopt_readers;
+use crate::events::TrackedJob;
 use crate::manifest::{Change, KeyRange};
 use crate::options::Durability;
-use crate::stats::Cause;
+use crate::stats::{Cause, JobInfo, JobKind, JobOutcome};
 use crate::{Error, ErrorKind, Result};
 use std::sync::{Arc, Mutex};
 
@@ -38,6 +39,16 @@ struct FamilyFlush {
 impl FamilyFlush {
     fn level(&self) -> Level {
         self.place.as_ref().map_or(0, |(level, _)| *level)
+    }
+
+    /// What it is told as.
+    fn info(&self) -> JobInfo {
+        JobInfo {
+            target_level: Some(self.level()),
+            tables_in: self.memories.len() as u64,
+            bytes_in: self.memories.iter().map(|memory| memory.memory_bytes() as u64).sum(),
+            ..JobInfo::planned(JobKind::Flush, &self.family.name)
+        }
     }
 
     /// The keys that the memtables hold or delete.
@@ -55,6 +66,8 @@ impl FamilyFlush {
 struct FlushReceiver {
     inner: Arc<DbInner>,
     flushes: Vec<FamilyFlush>,
+    /// One for each of them.
+    tracked: Vec<TrackedJob>,
     gathered: Mutex<Gathered>,
     drain: DrainShare,
     /// What a part failed at.
@@ -72,8 +85,10 @@ impl FlushReceiver {
         let (tables, records) = lock(&self.gathered).take();
         let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
+        let families: Vec<_> = tables.iter().map(|(family, _)| *family).collect();
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
         let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
+        let outcome = outcome_of(is_failed, failure.as_ref());
         let refusal = failure.filter(|error| self.inner.is_refusal(error));
         if let Err(error) = &result
             && error.kind() == ErrorKind::Poisoned
@@ -97,6 +112,7 @@ impl FlushReceiver {
                 }
             }
         }
+        self.tell_end(&families, &records, &outcome);
         {
             let mut background = self.inner.jobs.state();
             for flush in &self.flushes {
@@ -123,7 +139,24 @@ impl FlushReceiver {
             self.inner.review_formats();
             self.inner.schedule_all_compactions();
         }
+        self.inner.tell_if_free();
+        self.inner.tell_failure();
         result
+    }
+
+    /// Tells of the end, family by family. `families` has that of each table.
+    fn tell_end(
+        &self,
+        families: &[ColumnFamilyId],
+        records: &[FamilyRecord],
+        outcome: &JobOutcome,
+    ) {
+        for (flush, tracked) in self.flushes.iter().zip(&self.tracked) {
+            let id = flush.family.id;
+            let tables = families.iter().filter(|family| **family == id).count() as u64;
+            let own = records.iter().filter(|(family, _)| *family == id).map(|(_, record)| record);
+            tracked.end(&self.inner.events, tables, own, outcome.clone());
+        }
     }
 }
 
@@ -134,6 +167,14 @@ struct FlushPart {
 }
 
 impl JobReceiver for FlushPart {
+    fn part_begins(&self) {
+        let whole = &self.whole;
+        let index = whole.flushes.iter().position(|flush| flush.family.id == self.family);
+        if let Some(tracked) = index.and_then(|index| whole.tracked.get(index)) {
+            tracked.begin(&whole.inner.events);
+        }
+    }
+
     fn part_progressed(&self, bytes: u64) {
         self.whole.drain.progressed(bytes);
     }
@@ -212,9 +253,10 @@ impl DbInner {
             .sum();
         let drained = vec![(Drain::Flush, memory_bytes as u64)];
         let drain = DrainShare::begin(self, drained, entry_bytes);
+        let tracked = flushes.iter().map(|flush| TrackedJob::new(flush.info())).collect();
         let refusal = Mutex::default();
         let inner = Arc::clone(self);
-        let whole = Arc::new(FlushReceiver { inner, flushes, gathered, drain, refusal });
+        let whole = Arc::new(FlushReceiver { inner, flushes, tracked, gathered, drain, refusal });
         for flush in &whole.flushes {
             let plan = self.flush_plan(flush);
             let part = FlushPart { whole: Arc::clone(&whole), family: flush.family.id };

@@ -5,12 +5,13 @@
 //! and hardly ever stopped.
 
 use crate::Result;
-use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions};
+use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions, Load};
 use crate::compaction::picker::BusySet;
 use crate::db::inner::{DbInner, lock};
+use crate::events::Event;
 use crate::options::Options;
-use crate::stats::{DelayCause, JobRecord};
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::stats::{DelayCause, JobInfo, JobKind, JobOutcome, JobRecord};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Runs of level 0 that make a compaction due.
@@ -19,6 +20,9 @@ pub(crate) const LEVEL0_TRIGGER: usize = 4;
 /// How long a stopped writer waits before it looks whether anything is under way at all.
 const STOP_CHECK_US: u64 = 100_000;
 
+/// Pressures up to here slow nobody to speak of.
+const PRESSURE_NOTABLE: f64 = 0.01;
+
 /// What the figures of earlier flushes still count after one more.
 const FLUSH_MEMORY: f64 = 0.95;
 
@@ -26,6 +30,8 @@ const FLUSH_MEMORY: f64 = 0.95;
 pub(crate) struct Flow {
     controller: FlowController,
     outcome: Mutex<Outcome>,
+    /// The [`Load`] that was told last.
+    told: AtomicU8,
 }
 
 /// Sums that forget.
@@ -47,7 +53,9 @@ impl Flow {
         let options =
             FlowOptions::new(memtable_bytes, memtables_bytes_max, LEVEL0_TRIGGER, space_slack)
                 .with_floor(floor_bytes);
-        Flow { controller: FlowController::new(options, now_us), outcome: Mutex::default() }
+        let controller = FlowController::new(options, now_us);
+        let told = AtomicU8::new(Load::Free as u8);
+        Flow { controller, outcome: Mutex::default(), told }
     }
 
     /// The highest of the pressures on writers, from 0 to 1.
@@ -136,6 +144,32 @@ impl DrainShare {
     }
 }
 
+/// The time for which a writer, and all behind it, are stopped.
+struct Stop<'a> {
+    inner: &'a DbInner,
+    cause: DelayCause,
+    began_us: u64,
+}
+
+impl<'a> Stop<'a> {
+    fn begin(inner: &'a DbInner, cause: DelayCause) -> Self {
+        inner.tell_writes(Load::Full, cause);
+        Stop { inner, cause, began_us: inner.events.now_us() }
+    }
+}
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        let info = JobInfo {
+            reason: self.cause.name(),
+            began_us: self.began_us,
+            ..JobInfo::planned(JobKind::WriteStop, "")
+        };
+        self.inner.events.tell_end(info, 0, [], JobOutcome::Done);
+        self.inner.tell_writes(self.inner.load(), self.cause);
+    }
+}
+
 impl DbInner {
     /// What is left to flush and to compact.
     fn debt(&self) -> Debt {
@@ -164,6 +198,7 @@ impl DbInner {
         let environment = &self.world.environment;
         let stalls = self.ledger.stalls();
         let refusals = self.jobs.refusals();
+        let mut stop = None;
         loop {
             let now_us = environment.now_us();
             let admission = match self.is_shared_memory_short() {
@@ -173,6 +208,11 @@ impl DbInner {
             match admission {
                 Admission::Go => return Ok(()),
                 Admission::Delay { us, cause } => {
+                    drop(stop.take());
+                    // Else it is an after-effect.
+                    if self.load() != Load::Free {
+                        self.tell_writes(Load::Pressed, cause);
+                    }
                     stalls.writer_slowed(now_us);
                     self.commits.rest(|| {
                         self.jobs.wait(&self.jobs.slowed, Some(now_us + us), || {
@@ -184,6 +224,7 @@ impl DbInner {
                     self.ledger.book_delay(cause, end_us - now_us);
                 }
                 Admission::Stop(cause) => {
+                    stop.get_or_insert_with(|| Stop::begin(self, cause));
                     stalls.writer_slowed(now_us);
                     let goes_on = self.commits.rest(|| self.wait_for_drain());
                     let end_us = environment.now_us();
@@ -198,6 +239,45 @@ impl DbInner {
                 }
             }
             self.lifecycle.check_writable()?;
+        }
+    }
+
+    /// What is done to writers as things stand.
+    fn load(&self) -> Load {
+        match self.is_shared_memory_short() {
+            true => Load::Full,
+            false => self.jobs.flow.controller.load(),
+        }
+    }
+
+    /// Tells how writers fare from now on, if that has changed.
+    fn tell_writes(&self, load: Load, cause: DelayCause) {
+        if self.jobs.flow.told.swap(load as u8, Ordering::Relaxed) == load as u8 {
+            return;
+        }
+        let at_us = self.events.now_us();
+        self.events.tell(match load {
+            Load::Free => Event::WritesFree { at_us },
+            Load::Pressed => Event::WritesSlowed { cause, at_us },
+            Load::Full => Event::WritesStopped { cause, at_us },
+        });
+    }
+
+    /// Tells that writers are free, if they were not and nothing slows them any more. Called at the end
+    /// of a job, behind what it made due.
+    pub(super) fn tell_if_free(&self) {
+        let Flow { controller, told, .. } = &self.jobs.flow;
+        let is_free = told.load(Ordering::Relaxed) == Load::Free as u8;
+        if is_free || self.load() != Load::Free {
+            return;
+        }
+        let is_idle = {
+            let background = self.jobs.state();
+            background.flushing.is_empty() && background.compaction_count == 0
+        };
+        // With nothing under way nobody would come to say so later.
+        if is_idle || controller.pressure() <= PRESSURE_NOTABLE {
+            self.tell_writes(Load::Free, DelayCause::Memtable);
         }
     }
 

@@ -51,6 +51,7 @@ impl DbInner {
         }
         let ended = self.end_log();
         self.lifecycle.end_close();
+        self.tell_failure();
         if ended.is_ok() {
             self.remove_unnamed_files();
         }

@@ -24,6 +24,7 @@ use crate::db::reading::Visibility;
 use crate::db::resources::Resources;
 use crate::db::rows::Rows;
 use crate::db::tree::{Families, Tree};
+use crate::events::Events;
 use crate::fs::{Environment, FileLock, World, make_directory, sync_name};
 use crate::manifest::{DirectoryListing, FileName, INCOMPLETE, Manifest, ManifestState};
 use crate::memtable::chunk_pool::ChunkPool;
@@ -250,10 +251,13 @@ pub(crate) fn assemble(
     let lifecycle = Lifecycle::new(path, file_lock, environment.new_event(), told_of_failure);
     let scheduler = start_scheduler(&options, &environment, &ledger, &myself, resources)?;
     let flow = Flow::new(&options, environment.now_us());
+    let listener = options.event_listener.clone();
+    let events = Events::new(listener, Arc::clone(&ledger), Arc::clone(&environment));
     let chunks = ChunkPool::new(&workshop.budget, options.memtable_bytes);
     let inner = Arc::new(DbInner {
         path: path.to_path_buf(),
         database_id: manifest.database_id(),
+        events,
         lifecycle,
         commits: Commits::new(&options, manifest.file_numbers().next(), &*environment),
         tree: Tree::new(manifest, &ledger, chunks),
@@ -281,9 +285,9 @@ fn start_scheduler(
     let (myself, told) = (Arc::clone(myself), Arc::clone(myself));
     let on_panic = Box::new(move |message: &str| {
         if let Some(inner) = myself.get().and_then(Weak::upgrade) {
-            inner
-                .lifecycle
-                .poison(&Error::invalid(format!("a background job panicked: {message}")));
+            let error = Error::invalid(format!("a background job panicked: {message}"));
+            inner.lifecycle.poison(&error);
+            inner.tell_failure();
         }
     });
     let on_tick = Box::new(move || {

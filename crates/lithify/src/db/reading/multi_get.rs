@@ -60,9 +60,7 @@ impl DbInner {
             }
             if family.rows.have_write_times() {
                 for answer in &mut batch.answers {
-                    if let Some(stored) = answer.take() {
-                        *answer = self.get_unless_over(family, &stored, at)?;
-                    }
+                    *answer = self.unless_over(family, Ok(answer.take()), at)?;
                 }
             }
             Ok(())

@@ -61,10 +61,7 @@ impl DbInner {
         let view = family.view();
         // The view first: what a later view has compacted away is still in this one.
         let (sequence, tombstones) = self.read_point(&view, sequence);
-        let found = match get_in(&view, key, sequence, &tombstones, clock, &mut meter) {
-            Ok(Found::Value(value)) if family.rows.have_write_times() => {
-                self.get_unless_over(family, &value, at)
-            }
+        let mut found = match get_in(&view, key, sequence, &tombstones, clock, &mut meter) {
             Ok(Found::Value(value)) => Ok(Some(value)),
             Ok(Found::Operand) => {
                 self.get_folded(family, &view, key, (sequence, tombstones), &mut meter)
@@ -72,6 +69,9 @@ impl DbInner {
             Ok(_) => Ok(None),
             Err(error) => Err(error),
         };
+        if family.rows.have_write_times() {
+            found = self.unless_over(family, found, at);
+        }
         if let Ok(value) = &found {
             let filters = &meter.filters;
             book.count_all([
@@ -103,14 +103,18 @@ impl DbInner {
     /// The user's value of a stored one, unless it is over.
     #[cold]
     #[inline(never)]
-    pub(crate) fn get_unless_over(
+    pub(crate) fn unless_over(
         &self,
         family: &Family,
-        stored: &Slice,
+        found: Result<Option<Slice>>,
         at: Option<&Moment>,
     ) -> Result<Option<Slice>> {
-        let Some(expiry) = self.expiry(family, at) else { return Ok(Some(stored.clone())) };
-        Ok(expiry.shown(stored)?.map(|value| stored.first_bytes(value.len())))
+        match (found?, self.expiry(family, at)) {
+            (Some(stored), Some(expiry)) => {
+                Ok(expiry.shown(&stored)?.map(|value| stored.first_bytes(value.len())))
+            }
+            (found, _) => Ok(found),
+        }
     }
 
     /// The sequence number that a read of the view reads at, and the range tombstones of its
