@@ -65,6 +65,7 @@ impl DbInner {
             memtable_bytes: view.memories().map(|memory| memory.memory_bytes() as u64).sum(),
             immutable_memtables: view.immutable.len() as u64,
             base_level: targets.base_level as u64,
+            longest_pass: family.rows.longest_pass.get(),
             pending_compaction_bytes: targets.pending_compaction_bytes(&sizes),
             ..FamilyStatistics::default()
         }

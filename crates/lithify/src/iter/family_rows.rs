@@ -4,7 +4,7 @@ use super::{Announced, DeadRanges};
 use crate::Result;
 use crate::operator::MergeOperator;
 use crate::retention::{Expiry, split};
-use crate::stats::FamilyLedger;
+use crate::stats::{FamilyLedger, LongestPass};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct FamilyRows {
     /// Where what concerns the family alone is counted.
     pub(crate) ledger: Arc<FamilyLedger>,
+    /// Where a scan passed most dead entries at once.
+    pub(crate) longest_pass: LongestPass,
     /// Where scans have found that there is no row.
     pub(crate) dead_ranges: DeadRanges,
     operator: ArcSwap<MergeOperator>,
@@ -28,6 +30,7 @@ impl FamilyRows {
     ) -> Self {
         FamilyRows {
             ledger,
+            longest_pass: LongestPass::default(),
             dead_ranges: DeadRanges::new(announced),
             operator: ArcSwap::from_pointee(operator),
             time_to_live_s: AtomicU64::new(time_to_live_s),

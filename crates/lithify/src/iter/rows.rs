@@ -431,7 +431,7 @@ impl RowCursor {
                 let shows = shows_row(trailer)?;
                 if shows && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
                     if passed >= PASSED_NOTED_MIN {
-                        self.note_dead(origin, true);
+                        self.note_dead(origin, true, passed);
                     }
                     if trailer.kind() == Some(ValueKind::Merge) {
                         return self.fold_next();
@@ -457,7 +457,7 @@ impl RowCursor {
             }
         }
         if passed >= PASSED_NOTED_MIN && has_resolved {
-            self.note_dead(origin, false);
+            self.note_dead(origin, false, passed);
         }
         self.position = Position::AtEnd;
         Ok(false)
@@ -512,7 +512,7 @@ impl RowCursor {
     /// Notes that there is no row from where the move began up to `self.key`, nor at it if that is no
     /// row either.
     #[cold]
-    fn note_dead(&mut self, origin: Option<&[u8]>, is_row: bool) {
+    fn note_dead(&mut self, origin: Option<&[u8]>, is_row: bool, passed: u32) {
         let upper = match is_row {
             true => self.key[..].into(),
             false => key_behind(&self.key),
@@ -520,6 +520,9 @@ impl RowCursor {
         // Where it was marked there may be a row: that which the move left.
         self.walk_start.push(0);
         let lower = origin.unwrap_or(&self.walk_start);
+        if let Some(family) = &self.family {
+            family.longest_pass.note(passed.into(), lower, &upper);
+        }
         if let Some((ranges, watch)) = self.known_dead().filter(|(_, watch)| watch.may_note) {
             ranges.note((lower, &upper), (self.snapshot, watch.horizon));
         }
@@ -528,7 +531,11 @@ impl RowCursor {
     /// Notes that there is no row from `self.key` on, or behind it if that is one, up to where the
     /// move back began.
     #[cold]
-    fn note_dead_back(&mut self, limit: Option<&[u8]>, is_row: bool) {
+    fn note_dead_back(&mut self, limit: Option<&[u8]>, is_row: bool, passed: u32) {
+        if let Some(family) = &self.family {
+            let upper = limit.unwrap_or(&self.walk_start);
+            family.longest_pass.note(passed.into(), &self.key, upper);
+        }
         let known = self.known_dead().filter(|(_, watch)| watch.may_note);
         let Some((ranges, watch)) = known else { return };
         let upper = limit.unwrap_or(&self.walk_start);
@@ -599,7 +606,7 @@ impl RowCursor {
             }
         }
         if passed >= PASSED_NOTED_MIN && has_resolved {
-            self.note_dead_back(limit, live);
+            self.note_dead_back(limit, live, passed);
         }
         self.position = Position::AtStart;
         if live {

@@ -9,6 +9,7 @@ use super::JsonWriter;
 use super::gauges::{Gauge, gauges};
 use super::ledger::JobRecord;
 use super::names::{Counter, Derived, JobFigure, LEVEL_SLOTS};
+use super::passes::DeadPass;
 use super::snapshot::{LevelShape, of_counters, ratio, stored_to_raw};
 use super::striped::{OfFamily, StripedCounters, ThreadStripe};
 use crate::base::{ColumnFamilyId, Level};
@@ -180,6 +181,8 @@ gauges! {
         figures: FamilyFigures;
         /// Its levels, from 0 on.
         levels: Vec<LevelShape>;
+        /// Where a cursor passed most dead entries in one move, if that was 1,000 or more.
+        longest_pass: Option<DeadPass>;
     }
 }
 
@@ -232,6 +235,13 @@ impl FamilyStatistics {
                     json.key(counter.name()).number(self.figures.counter(*counter));
                 }
             });
+            if let Some(pass) = &self.longest_pass {
+                json.key("longest_pass").object(|json| {
+                    json.key("entries").number(pass.entries);
+                    json.key("from").string(&pass.from.escape_ascii().to_string());
+                    json.key("to").string(&pass.to.escape_ascii().to_string());
+                });
+            }
             json.key("derived").object(|json| {
                 for derived in FamilyStatistics::DERIVED {
                     json.key(derived.name()).real(self.derived(derived).unwrap_or(f64::NAN));

@@ -15,6 +15,7 @@ mod ledger;
 mod meter;
 mod names;
 mod page;
+mod passes;
 mod prometheus;
 mod snapshot;
 mod stall;
@@ -35,7 +36,9 @@ pub use names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure, LEVEL_SLOTS,
     TrafficFigure,
 };
+pub use passes::DeadPass;
 pub use snapshot::{CacheFigures, LevelShape, MemoryFigure, StatisticsSnapshot};
 pub use stall::{StallSummary, Unit};
+internal_use!(passes::LongestPass);
 internal_use!(stall::{Stalls, UNIT_US_MIN, WINDOW_US});
 internal_use!(work::{CodecMeter, FilterMeter, PART_COUNT, Part, WorkMeter});

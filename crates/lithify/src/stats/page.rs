@@ -123,6 +123,16 @@ fn scan_line(f: &mut Formatter<'_>, title: &str, counter: impl Fn(Counter) -> u6
 const DEAD_PER_ROW_NOTABLE: f64 = 10.0;
 
 fn dead_entries_line(f: &mut Formatter<'_>, family: &FamilyStatistics) -> fmt::Result {
+    if let Some(pass) = &family.longest_pass {
+        writeln!(
+            f,
+            "A cursor of {} passed {} dead entries at once, from \"{}\" to \"{}\"",
+            family.name,
+            grouped(pass.entries),
+            pass.from.escape_ascii(),
+            pass.to.escape_ascii(),
+        )?;
+    }
     let per_row = family.derived(Derived::SkippedPerRow).unwrap_or(0.0);
     if per_row < DEAD_PER_ROW_NOTABLE {
         return Ok(());

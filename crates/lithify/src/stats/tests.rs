@@ -499,6 +499,11 @@ fn family_of(name: &str, levels: &[LevelShape]) -> FamilyStatistics {
         compression: "none,lz4,zstd-1".into(),
         memtable_bytes: 3 << 20,
         figures: ledger.figures(),
+        longest_pass: (!levels.is_empty()).then(|| DeadPass {
+            entries: 19_999,
+            from: b"job\0\x07".as_slice().into(),
+            to: b"job\0\x09".as_slice().into(),
+        }),
         ..FamilyStatistics::default()
     }
     .with_levels(levels.to_vec())

@@ -152,3 +152,25 @@ fn a_stack_does_not_pass_what_was_taken_from_it_again() {
     }
     assert!(passed(&db) < 5_000 * 100, "{} entries passed for 5,000 rows", passed(&db));
 }
+
+#[test]
+fn the_page_names_the_keys_between_which_a_scan_passed_most() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, rows) = with_dead_head(directory.path());
+    let stats = db.stats();
+    let pass = stats.families[0].longest_pass.clone().unwrap();
+    // A put and a delete of each.
+    assert_eq!((pass.entries, number(&pass.to)), (2_000, 1_000));
+    assert!(*pass.from <= 0_u32.to_be_bytes()[..]);
+    let line = "A cursor of rows passed 2,000 dead entries at once, from \"";
+    assert!(stats.to_string().contains(line), "{stats}");
+    assert!(stats.to_json().contains("\"longest_pass\":{\"entries\":2000"));
+    assert_eq!(rows.stats().longest_pass, Some(pass));
+    let other = db.column_family("other", CfOptions::default()).unwrap();
+    other.put("a", "1").unwrap();
+    assert_eq!((first_of(&other), other.stats().longest_pass), (1, None));
+}
+
+fn first_of(rows: &ColumnFamily) -> usize {
+    rows.keys().count()
+}
