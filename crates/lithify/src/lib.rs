@@ -157,5 +157,5 @@ pub use wal::{RecoveryReport, SegmentFile, StopReason};
 
 /// The example of the README, compiled and run with the other documentation tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 pub struct Readme;

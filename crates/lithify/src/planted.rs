@@ -329,8 +329,6 @@ mod list {
         ExpiryForgetsSnapshots,
         /// A table goes whose rows are all over, although older rows lie under it.
         ExpiredTableUncovers,
-        /// A row that goes in a compaction leaves no tombstone, whatever lies deeper.
-        GoneWithoutTombstone,
         /// A compaction filter is shown what a snapshot sees.
         FilterForgetsSnapshots,
         /// Rolling back to a savepoint keeps the writes behind it.

@@ -496,10 +496,7 @@ impl MergeJob {
             }
             _ => Retained::Kept,
         };
-        let mut needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
-        if planted!(GoneWithoutTombstone) {
-            needs_no_delete = true;
-        }
+        let needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
         let delete = Trailer::new(sequence, ValueKind::Delete);
         match retained {
             Retained::Gone if needs_no_delete => return Ok(()),

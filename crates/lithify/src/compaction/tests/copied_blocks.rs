@@ -42,6 +42,8 @@ pub(super) struct Bench {
     /// Decides the format of outputs.
     formats: Arc<dyn FormatPolicy>,
     evidence: Evidence,
+    /// Which rows go by themselves.
+    retain: Option<RetainPlan>,
 }
 
 impl Bench {
@@ -66,12 +68,17 @@ impl Bench {
         let table = TableOptions { block_size_bytes, prefix_length, ..TableOptions::default() };
         let codecs = CodecPolicy::uniform(compression);
         let formats = Arc::new(LevelFormats { codecs, block_size_bytes });
-        Bench { workshop, table, formats, evidence: Evidence::default() }
+        Bench { workshop, table, formats, evidence: Evidence::default(), retain: None }
     }
 
     /// The same bench with another policy.
     pub(super) fn with_formats(self, formats: Arc<dyn FormatPolicy>) -> Self {
         Bench { formats, ..self }
+    }
+
+    /// The same bench, whose merges let rows go.
+    pub(super) fn with_retain(self, retain: RetainPlan) -> Self {
+        Bench { retain: Some(retain), ..self }
     }
 
     /// The same bench with evidence of what it writes.
@@ -133,7 +140,7 @@ impl Bench {
             .collect();
         let (start, end) = (case.range.start.as_deref(), case.range.end.as_deref());
         let plan = MergePlan {
-            retain: None,
+            retain: self.retain.clone(),
             name: String::from("test"),
             urgency: Urgency::Idle,
             merge: Merge::new(runs.collect()),

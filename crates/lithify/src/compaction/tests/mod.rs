@@ -9,4 +9,5 @@ mod overload;
 mod picker;
 mod placement;
 mod policy;
+mod retaining;
 mod scheduler;
