@@ -72,7 +72,7 @@ impl Content {
         }
     }
 
-    /// Half of the time to live passes: rows are over that were written before the last time.
+    /// Half of the time to live passes: rows expire that were written before the last time.
     fn age(&mut self) {
         self.half_lives += 1;
         let Some(written) = &self.written else { return };

@@ -332,7 +332,7 @@ settings! {
         /// What makes values of merge operands: none, add (integers of 8 bytes, little-endian), append,
         /// max, or the name of a program's own. It cannot be changed once it is set.
         merge_operator: MergeOperator = MergeOperator::none(), "operator", 0..=0;
-        /// Rows are over so long after they were written: nobody sees them any more, and their space
+        /// Rows expire so long after they were written: nobody sees them any more, and their space
         /// comes back. 0: never. A family is made with it or without; how long it is may change.
         time_to_live_s: u64 = 0, "seconds", 0..=TIME_TO_LIVE_S_MAX;
     } with {
@@ -396,7 +396,7 @@ impl CfOptions {
         self.merge_operator.validate()?;
         if self.time_to_live_s > 0 && !self.merge_operator.is_none() {
             return Err(Error::invalid(
-                "time_to_live_s contradicts merge_operator: what an operand adds to may be over before it",
+                "time_to_live_s contradicts merge_operator: what an operand adds to may expire before it",
             ));
         }
         if (1..BLOCK_SIZE_BYTES_MIN).contains(&self.block_size_bytes) {

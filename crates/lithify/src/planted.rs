@@ -323,11 +323,11 @@ mod list {
         OptimisticUnchecked,
         /// The same for what its cursors went over.
         ScansUnchecked,
-        /// Reads show rows whose time is over.
+        /// Reads show expired rows.
         ExpiredRowsShown,
-        /// Compactions let rows go whose time is over now, and was not for a snapshot.
+        /// Compactions drop rows that have expired by now, and not for a snapshot.
         ExpiryForgetsSnapshots,
-        /// A table goes whose rows are all over, although older rows lie under it.
+        /// A table goes whose rows have all expired, although older rows lie under it.
         ExpiredTableUncovers,
         /// A compaction filter is shown what a snapshot sees.
         FilterForgetsSnapshots,

@@ -59,7 +59,7 @@ pub enum Kind {
     Sync,
     /// Time that passes.
     Advance,
-    /// So much of it that rows are over.
+    /// So much of it that rows expire.
     Age,
     /// A comparison of everything.
     CompareAll,

@@ -1,7 +1,7 @@
 //! The family with a time to live. Time passes in half-lives, which are so long that what else passes of
-//! it does not matter: a row is over when two have passed since it was written.
+//! it does not matter: a row expires when two have passed since it was written.
 //!
-//! A filter lets go what is over, which nobody can tell from a filter that does nothing, if it is asked
+//! A filter removes what has expired, which nobody can tell from a filter that does nothing, if it is asked
 //! of no row that a snapshot sees.
 
 use lithify::{CfOptions, ColumnFamily, CompactionFilter, FilterDecision};

@@ -237,8 +237,8 @@ impl Merge {
         }
     }
 
-    /// Leaves the current entry; call [`Merge::poll`] for the next one. A call of its own would cost each entry
-    /// 20 instructions.
+    /// Leaves the current entry; call [`Merge::poll`] for the next one. A call of its own would cost
+    /// each entry 20 instructions.
     #[inline(always)]
     pub(crate) fn advance(&mut self, meter: &mut WorkMeter, clock: &dyn Clock) -> Result<()> {
         let index = self.heap[0].input;

@@ -11,11 +11,12 @@
 //!    come for free.
 //! 4. A table that overlaps nothing is moved instead of rewritten, unless it would lie across too
 //!    much of the level after that, or the rewrite would free its tombstones.
-//! 5. A table whose rows are all over goes as a whole, before all else, where nothing lies under it:
+//! 5. A table whose rows have all expired goes as a whole, before all else, where nothing lies under it:
 //!    older entries, or those that its tombstones hide, would show again.
-//! 6. If nothing is due: tables of which half is over; else tables full of tombstones that everyone sees; then tables of which
-//!    released snapshots would free a part; and if the database is idle, tables in a codec that is
-//!    not their level's. Each of these leaves the tree with less of it, so they come to an end.
+//! 6. If nothing is due: tables of which half has expired; then tables full of tombstones that everyone
+//!    sees; then tables of which released snapshots would free a part; and if the database is idle,
+//!    tables in a codec that is not their level's. Each of these leaves the tree with less of it, so
+//!    they come to an end.
 //!
 //! Two compactions never share a table, and never write overlapping ranges of one level; the
 //! [`BusySet`] sees to that. At most one runs from level 0 at a time, so that no run overtakes an
@@ -56,7 +57,7 @@ pub enum Reason {
     SnapshotRelease,
     /// The table's codec is not the one of its level.
     CodecDebt,
-    /// The time of rows of the table is over.
+    /// Rows of the table have expired.
     Expired,
 }
 
@@ -83,7 +84,7 @@ pub struct PickOptions {
     pub grandparent_bytes_max: u64,
     /// Nothing else is going on: codec debt may be repaid.
     pub idle: bool,
-    /// Which rows are over for all readers; `None` if none ever is.
+    /// Which rows have expired for all readers; `None` if none ever does.
     pub expiry: Option<Expiry>,
     /// Tables may be moved as they are. Off where a filter has to see their rows.
     pub moves: bool,
@@ -325,7 +326,7 @@ impl Picker<'_> {
 
     /// The next compaction, if one is due and nothing that runs stands in its way.
     pub fn pick(&self) -> Option<Compaction> {
-        if let Some(drop) = self.options.expiry.and_then(|expiry| self.pick_over(expiry)) {
+        if let Some(drop) = self.options.expiry.and_then(|expiry| self.pick_expired(expiry)) {
             return Some(drop);
         }
         let scores = self.scores();
@@ -346,7 +347,7 @@ impl Picker<'_> {
                 return Some(Compaction { score: scores[level], priority, ..compaction });
             }
         }
-        self.pick_half_over()
+        self.pick_half_expired()
             .or_else(|| self.pick_tombstones())
             .or_else(|| self.pick_snapshot_release())
             .or_else(|| self.pick_codec_debt())
@@ -541,10 +542,10 @@ impl Picker<'_> {
     }
 
     /// A table that may go as a whole: the deepest first, as those above may follow.
-    fn pick_over(&self, expiry: Expiry) -> Option<Compaction> {
+    fn pick_expired(&self, expiry: Expiry) -> Option<Compaction> {
         for level in (0..self.version.level_count()).rev() {
             let is_over = |table: &&Arc<TableFile>| {
-                table.metadata.write_times.is_some_and(|times| times.are_over(expiry))
+                table.metadata.write_times.is_some_and(|times| times.are_expired(expiry))
             };
             // Of level 0 the oldest first.
             for table in self.version.level(level).iter().rev().filter(is_over) {
@@ -576,12 +577,12 @@ impl Picker<'_> {
                 .any(|deeper| !overlapping(self.version, deeper, range).is_empty())
     }
 
-    /// A table of which half is over, where that makes it smaller: nothing lies under it.
-    fn pick_half_over(&self) -> Option<Compaction> {
+    /// A table of which half has expired, where a rewrite makes it smaller: nothing lies under it.
+    fn pick_half_expired(&self) -> Option<Compaction> {
         let expiry = self.options.expiry?;
         let levels = 1..self.version.level_count();
         self.pick_in_place(levels, Reason::Expired, |level, table| {
-            table.metadata.write_times.is_some_and(|times| times.are_half_over(expiry))
+            table.metadata.write_times.is_some_and(|times| times.are_half_expired(expiry))
                 && !self.lies_over_others(level, table)
         })
     }

@@ -1,5 +1,5 @@
-//! Which rows a flush or compaction lets go by itself: those that are over, and those that the
-//! family's filter lets go.
+//! Which rows a flush or compaction drops by itself: expired ones, and those that the family's
+//! filter removes.
 //!
 //! It is asked of puts that the rules keep. A row that goes becomes a delete, unless nothing lies
 //! deeper, so that no older entry of its key shows again. A block that is copied as it is stored would
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// What a merge needs to know to let rows go.
 #[derive(Clone)]
 pub(crate) struct RetainPlan {
-    /// Which rows are over for all readers; `None` if rows have no write times.
+    /// Which rows have expired for all readers; `None` if rows have no write times.
     pub(crate) expiry: Option<Expiry>,
     /// Decides of the others.
     pub(crate) filter: Option<Arc<CompactionFilter>>,
@@ -43,7 +43,7 @@ pub(super) enum Retained {
 pub(super) struct Retaining {
     plan: RetainPlan,
     level: Level,
-    /// Rows that were over.
+    /// Rows that had expired.
     pub(super) expired: u64,
     /// Rows that the filter let go, or changed.
     pub(super) filtered: u64,
@@ -66,7 +66,7 @@ impl Retaining {
             None => (stored, None),
         };
         if let (Some(expiry), Some(written_s)) = (self.plan.expiry, written_s)
-            && expiry.is_over(written_s)
+            && expiry.is_expired(written_s)
         {
             self.expired += 1;
             return Ok(Retained::Gone);

@@ -18,7 +18,7 @@ pub(crate) struct FamilyRows {
     /// Where scans have found that there is no row.
     pub(crate) dead_ranges: DeadRanges,
     operator: ArcSwap<MergeOperator>,
-    /// 0: its rows have no write times and are never over.
+    /// 0: its rows have no write times and never expire.
     time_to_live_s: AtomicU64,
 }
 
@@ -43,7 +43,7 @@ impl FamilyRows {
         self.time_to_live_s.load(Ordering::Relaxed) > 0
     }
 
-    /// Which rows are over, as of a moment in seconds since 1970; `None` if none ever is.
+    /// Which rows have expired, as of a moment in seconds since 1970; `None` if none ever does.
     #[inline]
     pub(crate) fn expiry(&self, now_s: impl FnOnce() -> u64) -> Option<Expiry> {
         match self.time_to_live_s.load(Ordering::Relaxed) {

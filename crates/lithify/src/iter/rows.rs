@@ -140,7 +140,7 @@ pub(crate) struct RowCursor {
     /// What loading blocks took; the owner books it.
     meter: WorkMeter,
     family: Option<Arc<FamilyRows>>,
-    /// Values are stored with the times of their writing, and some are over.
+    /// Values are stored with the times of their writing, and some have expired.
     expiry: Option<Expiry>,
     dead: Option<DeadWatch>,
     /// Where the move at hand had passed some dead entries, if it began at no given key.
@@ -179,8 +179,8 @@ impl RowCursor {
         self.family = Some(family);
     }
 
-    /// Shows the users' values of stored ones, and no row that is over.
-    pub(crate) fn hide_what_is_over(&mut self, expiry: Expiry) {
+    /// Shows the users' values of stored ones, and no expired row.
+    pub(crate) fn hide_expired(&mut self, expiry: Expiry) {
         self.expiry = Some(expiry);
     }
 
@@ -437,7 +437,7 @@ impl RowCursor {
                         return self.fold_next();
                     }
                     if let Some(expiry) = self.expiry {
-                        if self.keep_unless_over(expiry)? {
+                        if self.keep_unless_expired(expiry)? {
                             self.position = Position::Folded;
                             return Ok(true);
                         }
@@ -463,10 +463,10 @@ impl RowCursor {
         Ok(false)
     }
 
-    /// Copies the user's value of the entry under the merge; false if it is over.
+    /// Copies the user's value of the entry under the merge; false if it has expired.
     #[cold]
     #[inline(never)]
-    fn keep_unless_over(&mut self, expiry: Expiry) -> Result<bool> {
+    fn keep_unless_expired(&mut self, expiry: Expiry) -> Result<bool> {
         let Some(value) = expiry.shown(self.merge.value())? else { return Ok(false) };
         self.value.clear();
         self.value.extend_from_slice(value);
@@ -590,7 +590,7 @@ impl RowCursor {
                 } else {
                     self.restart_folding(live);
                     if let (true, Some(expiry)) = (live, self.expiry) {
-                        live = self.keep_unless_over(expiry)?;
+                        live = self.keep_unless_expired(expiry)?;
                     } else if live {
                         self.value.clear();
                         self.value.extend_from_slice(self.merge.value());

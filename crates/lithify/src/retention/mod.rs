@@ -1,7 +1,6 @@
-//! Floor 1: which rows go by themselves: those whose time is over, and those that a user's filter
-//! lets go.
+//! Floor 1: which rows go by themselves: expired ones, and those that a user's filter removes.
 //!
-//! Owns: the write times of rows in families with a time to live ([`stamped`], [`Expiry`]), and
+//! Owns: the write times of rows in families with a time to live, when these expire ([`Expiry`]), and
 //! [`CompactionFilter`]. Pure: it knows no clocks, files or threads. A filter that panics is one that
 //! failed, for it is the user's code and runs in background jobs.
 //!
@@ -20,7 +19,7 @@ use crate::{Error, Result};
 /// The bytes of a write time behind a value.
 pub(crate) const STAMP_BYTES: usize = 4;
 
-/// The write time of what is not committed yet: it is never over.
+/// The write time of what is not committed yet: it never expires.
 pub(crate) const PENDING: u32 = u32::MAX;
 
 /// A stored value: the user's with its write time.
@@ -49,36 +48,36 @@ pub(crate) fn split(stored: &[u8]) -> Result<(&[u8], u32)> {
     }
 }
 
-/// When rows of a family are over, as one moment judges.
+/// Which rows of a family have expired, as of one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// What was written before this second is over.
-    over_before_s: u64,
+    /// What was written before this second has expired.
+    expired_before_s: u64,
 }
 
 impl Expiry {
-    /// As of `now_s`: a row is over as soon as it is `time_to_live_s` old.
+    /// As of `now_s`: a row expires when it is `time_to_live_s` old.
     pub fn at(now_s: u64, time_to_live_s: u64) -> Self {
-        Expiry { over_before_s: now_s.saturating_add(1).saturating_sub(time_to_live_s) }
+        Expiry { expired_before_s: now_s.saturating_add(1).saturating_sub(time_to_live_s) }
     }
 
-    /// Whether what was written then is over.
+    /// Whether what was written then has expired.
     #[inline]
-    pub fn is_over(self, written_s: u32) -> bool {
+    pub fn is_expired(self, written_s: u32) -> bool {
         if planted!(ExpiredRowsShown) {
             return false;
         }
-        written_s != PENDING && u64::from(written_s) < self.over_before_s
+        written_s != PENDING && u64::from(written_s) < self.expired_before_s
     }
 
-    /// The user's value of a stored one, unless it is over.
+    /// The user's value of a stored one, unless it has expired.
     ///
     /// # Errors
     /// As [`split`].
     #[inline]
     pub(crate) fn shown(self, stored: &[u8]) -> Result<Option<&[u8]>> {
         let (value, written_s) = split(stored)?;
-        Ok((!self.is_over(written_s)).then_some(value))
+        Ok((!self.is_expired(written_s)).then_some(value))
     }
 }
 
@@ -106,14 +105,14 @@ impl WriteTimes {
         }
     }
 
-    /// Whether every put is over.
-    pub(crate) fn are_over(self, expiry: Expiry) -> bool {
-        expiry.is_over(self.newest_s)
+    /// Whether every put has expired.
+    pub(crate) fn are_expired(self, expiry: Expiry) -> bool {
+        expiry.is_expired(self.newest_s)
     }
 
-    /// Whether half of the puts are over, if as many were written in each second.
-    pub(crate) fn are_half_over(self, expiry: Expiry) -> bool {
+    /// Whether half of the puts have expired, if as many were written in each second.
+    pub(crate) fn are_half_expired(self, expiry: Expiry) -> bool {
         let middle = self.oldest_s + (self.newest_s - self.oldest_s) / 2;
-        expiry.is_over(middle)
+        expiry.is_expired(middle)
     }
 }

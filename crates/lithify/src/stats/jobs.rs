@@ -23,7 +23,7 @@ named_list! {
         Compaction = "compaction", "";
         /// A table goes to a deeper level as it is.
         Move = "move", "";
-        /// A table goes as a whole, for all of its rows are over.
+        /// A table goes as a whole, for all of its rows have expired.
         Drop = "drop", "";
         /// Rows or tables come in by bulk, in the caller's thread.
         Ingest = "ingest", "";

@@ -135,11 +135,11 @@ named_list! {
         CompactedOperands = "compacted-operands", "count";
         /// Rows whose merge operator failed in a flush or compaction; their operands stayed.
         MergeFailures = "merge-failures", "count";
-        /// Rows that flushes and compactions let go because their time was over.
+        /// Expired rows that flushes and compactions dropped.
         ExpiredRows = "expired-rows", "count";
-        /// Tables that went as a whole because the time of all of their rows was over.
+        /// Tables that went as a whole because all of their rows had expired.
         ExpiredTables = "expired-tables", "count";
-        /// Rows that a compaction filter let go or changed.
+        /// Rows that a compaction filter removed or changed.
         FilteredRows = "filtered-rows", "count";
         /// Bytes of keys and values committed: the denominator of write amplification.
         IngestedBytes = "ingested-bytes", "bytes";
@@ -204,7 +204,7 @@ named_list! {
         CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
         /// Compactions and trivial moves because of a table's codec.
         CompactionsCodecDebt = "compactions-codec-debt", "count";
-        /// Compactions because rows were over, and tables that went as a whole.
+        /// Compactions because rows had expired, and tables that went as a whole.
         CompactionsExpired = "compactions-expired", "count";
     }
 }

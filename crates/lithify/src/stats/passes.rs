@@ -12,7 +12,7 @@ const ENTRIES_MIN: u64 = 1_000;
 /// The first bytes of a key are enough to know it by.
 const KEY_BYTES_MAX: usize = 64;
 
-/// A move of a cursor over dead entries: tombstones, older versions, rows that are over.
+/// A move of a cursor over dead entries: tombstones, older versions, expired rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadPass {
     /// How many it passed.

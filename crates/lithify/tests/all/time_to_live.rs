@@ -1,5 +1,5 @@
-//! Rows that are over: nobody sees them, whatever reads, and their space comes back; and what keeps
-//! them until then.
+//! Expired rows: nobody sees them, whatever reads, and their space comes back; and what keeps them
+//! until then.
 
 use crate::support::{PATH, Parts, Random, rows, small_options};
 use lithify::repair::{RepairOptions, repair_in};

@@ -96,8 +96,8 @@ impl DbInner {
         }
     }
 
-    /// Has the workers look at formats and at what is over from time to time while there is nothing else
-    /// to do, if a family's policy decides or its rows are over some time.
+    /// Has the workers look at formats and at expired rows from time to time while there is nothing else
+    /// to do, if a family's policy decides or its rows expire.
     pub(crate) fn watch_families(&self) {
         let changes = |family: &Arc<Family>| {
             family.formats().deciding().is_some() || family.rows.have_write_times()

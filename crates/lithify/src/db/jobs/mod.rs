@@ -36,7 +36,7 @@ pub(crate) struct Jobs {
     slowed: Arc<dyn Event>,
     /// When what was observed of reads was written to disk.
     heat_kept_us: Mutex<u64>,
-    /// Whether a family's policy decides, or its rows are over some time.
+    /// Whether a family's policy decides, or its rows expire.
     families_are_watched: AtomicBool,
     /// Whether the log takes more than its records, so that idle workers check whether it rests.
     pub(super) log_is_watched: AtomicBool,

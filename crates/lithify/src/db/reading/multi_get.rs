@@ -60,7 +60,7 @@ impl DbInner {
             }
             if family.rows.have_write_times() {
                 for answer in &mut batch.answers {
-                    *answer = self.unless_over(family, Ok(answer.take()), at)?;
+                    *answer = self.unless_expired(family, Ok(answer.take()), at)?;
                 }
             }
             Ok(())

@@ -70,7 +70,7 @@ impl DbInner {
             Err(error) => Err(error),
         };
         if family.rows.have_write_times() {
-            found = self.unless_over(family, found, at);
+            found = self.unless_expired(family, found, at);
         }
         if let Ok(value) = &found {
             let filters = &meter.filters;
@@ -90,7 +90,7 @@ impl DbInner {
         found
     }
 
-    /// Which rows of a family are over, as of a snapshot or of now; `None` if none ever is.
+    /// Which rows of a family have expired, as of a snapshot or of now; `None` if none ever does.
     #[inline]
     fn expiry(&self, family: &Family, at: Option<&Moment>) -> Option<Expiry> {
         family.rows.expiry(|| at.map_or_else(|| self.unix_time_s(), |at| at.unix_time_s))
@@ -100,10 +100,10 @@ impl DbInner {
         self.world.environment.unix_time_s()
     }
 
-    /// The user's value of a stored one, unless it is over.
+    /// The user's value of a stored one, unless it has expired.
     #[cold]
     #[inline(never)]
-    pub(crate) fn unless_over(
+    pub(crate) fn unless_expired(
         &self,
         family: &Family,
         found: Result<Option<Slice>>,
@@ -261,7 +261,7 @@ impl DbInner {
         let mut rows = self.rows_over(family, &view, range, read_point, own.source, meter)?;
         let expiry = self.expiry(family, at);
         if let Some(expiry) = expiry {
-            rows.hide_what_is_over(expiry);
+            rows.hide_expired(expiry);
         }
         // Rows of its own are in no range that the family knows. A range without rows would be one for
         // those alone who judge by the same time.

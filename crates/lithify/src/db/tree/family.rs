@@ -353,7 +353,7 @@ impl Family {
     }
 
     /// What a removal of a key that was put once becomes. A key that is merged has more than one entry
-    /// to remove, and so has one that was put again because its row was over.
+    /// to remove, and so has one that was put again because its row had expired.
     pub(crate) fn single_delete_kind(&self) -> ValueKind {
         let is_put_once = !self.rows.have_write_times();
         match is_put_once && self.options.load().merge_operator.is_none() {
@@ -533,8 +533,9 @@ impl ColumnFamily {
     /// Sets the value of a key.
     ///
     /// # Errors
-    /// A key over 65,535 bytes or a value over 64 MiB ([`ErrorKind::LimitExceeded`]); a row lock
-    /// not granted in time; a closed database or dropped family; what the log refuses.
+    /// A key over 65,535 bytes or a value over 64 MiB, with a time to live 4 bytes less
+    /// ([`ErrorKind::LimitExceeded`]); a row lock not granted in time; a closed database or dropped
+    /// family; what the log refuses.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.inner.write_one(&self.family, ValueKind::Put, key.as_ref(), value.as_ref())
     }
@@ -560,6 +561,9 @@ impl ColumnFamily {
     /// Removes a key that was put **exactly once** since it was last single-deleted, and that is
     /// never removed by [`ColumnFamily::delete`]. The tombstone then vanishes together with that
     /// put at the first merge that sees both, instead of travelling to the bottom.
+    ///
+    /// In a family with a merge operator or a time to live it is a plain delete, for there a key may have
+    /// more entries than were put.
     ///
     /// If the key was put twice, an older value may show again; merges that find a second put
     /// under a settled single delete count it (`single_delete_misuses` in the statistics).
