@@ -265,6 +265,9 @@ pub enum Admission {
     Stop(DelayCause),
 }
 
+/// Pressures up to here slow nobody to speak of.
+pub const PRESSURE_NOTABLE: f64 = 0.01;
+
 /// What debts do to writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -487,7 +490,8 @@ impl State {
     /// Bytes that may be written without looking closer: none while anything presses.
     fn room_bytes(&self) -> i64 {
         let debts = self.debts(0);
-        if self.presses(debts) || self.pressures.iter().any(|pressure| *pressure > 0.01) {
+        if self.presses(debts) || self.pressures.iter().any(|pressure| *pressure > PRESSURE_NOTABLE)
+        {
             return 0;
         }
         (self.options.memtable_bytes.soft - debts[Drain::Flush as usize]) as i64

@@ -536,9 +536,13 @@ impl Picker<'_> {
         }
         // Tombstones with nothing below them have done their work: a rewrite drops them.
         let has_tombstones = metadata.tombstones + metadata.range_tombstones > 0;
-        let reaches_deeper = (target_level + 1..self.version.level_count())
-            .any(|level| !overlapping(self.version, level, &metadata.range).is_empty());
-        !has_tombstones || reaches_deeper
+        !has_tombstones || self.reaches_below(target_level, &metadata.range)
+    }
+
+    /// Whether a level below this one has a table that shares a key with a range.
+    fn reaches_below(&self, level: Level, range: &KeyRange) -> bool {
+        let mut deeper = level + 1..self.version.level_count();
+        deeper.any(|deeper| !overlapping(self.version, deeper, range).is_empty())
     }
 
     /// A table that may go as a whole: the deepest first, as those above may follow.
@@ -573,8 +577,7 @@ impl Picker<'_> {
         };
         let mut older_runs = older_runs.iter().rev().take_while(|older| !Arc::ptr_eq(older, table));
         older_runs.any(|older| older.metadata.range.overlaps(range))
-            || (level + 1..self.version.level_count())
-                .any(|deeper| !overlapping(self.version, deeper, range).is_empty())
+            || self.reaches_below(level, range)
     }
 
     /// A table of which half has expired, where a rewrite makes it smaller: nothing lies under it.

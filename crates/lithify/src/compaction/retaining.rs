@@ -23,13 +23,6 @@ pub(crate) struct RetainPlan {
     pub(crate) now_s: u64,
 }
 
-impl RetainPlan {
-    /// `None` if rows go by deletes alone.
-    pub(crate) fn if_any(self) -> Option<Self> {
-        (self.expiry.is_some() || self.filter.is_some()).then_some(self)
-    }
-}
-
 /// What becomes of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Retained {

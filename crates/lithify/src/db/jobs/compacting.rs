@@ -9,13 +9,12 @@ use crate::compaction::picker::{
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
     Deeper, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan,
-    PartOutput, RetainPlan, TableRun, clipped_tombstones, remove_tables,
+    PartOutput, TableRun, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{Gathered, outcome_of, table_options};
 use crate::db::jobs::refusal::Work;
 use crate::db::jobs::stall::DrainShare;
-use crate::db::reading::snapshot::Readers;
 use crate::db::tree::family::Family;
 use crate::db::tree::versions::adopt_readers;
 use crate::events::TrackedJob;
@@ -336,14 +335,9 @@ impl DbInner {
             flushed_through = flushed_through.max(table.reader()?.properties().flushed_through);
         }
         let origin = family.origin_of_tables(flushed_through);
-        let Readers { sequences: snapshots, newest_snapshot, oldest_unix_time_s } =
-            self.visibility.readers(&*self.world.environment);
-        let retain = RetainPlan {
-            expiry: family.rows.expiry(|| oldest_unix_time_s),
-            filter: family.filter(),
-            newest_snapshot,
-            now_s: self.world.environment.unix_time_s(),
-        };
+        let readers = self.visibility.readers(&*self.world.environment);
+        let retain = family.retain_plan(&readers, family.filter());
+        let snapshots = readers.sequences;
         let clipped = clipped_tombstones(
             tombstones.iter().map(|run| &**run),
             range.start.as_deref(),
@@ -357,7 +351,7 @@ impl DbInner {
             snapshots,
             tombstones: clipped,
             operator: family.rows.operator(),
-            retain: retain.if_any(),
+            retain,
             output: OutputPlan {
                 cause: Cause::Compaction,
                 place: family.place(target),
@@ -423,7 +417,7 @@ impl DbInner {
         for (level, table) in compaction.input_tables() {
             let metadata = &table.metadata;
             changes.push(Change::RemoveFile { family: family.id, level, number: metadata.number });
-            rows += metadata.entries - metadata.tombstones;
+            rows += metadata.entries.saturating_sub(metadata.tombstones);
             record.entries_dropped += metadata.entries;
             tables += 1;
         }

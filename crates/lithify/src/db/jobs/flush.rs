@@ -12,13 +12,12 @@ use crate::compaction::placement::deepest_free_level;
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
     Deeper, ENTRY_OVERHEAD_BYTES, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan,
-    NewTable, OutputPlan, PartOutput, RetainPlan, clipped_tombstones, remove_tables,
+    NewTable, OutputPlan, PartOutput, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{FamilyRecord, Gathered, outcome_of, table_options};
 use crate::db::jobs::refusal::{Refusals, Work};
 use crate::db::jobs::stall::DrainShare;
-use crate::db::reading::snapshot::Readers;
 use crate::db::tree::family::{Family, Memory, View};
 use crate::db::tree::versions::adopt_readers;
 use crate::events::TrackedJob;
@@ -299,15 +298,10 @@ impl DbInner {
         let version = Arc::clone(&flush.family.view().version);
         let is_level0 = level == 0;
         let origin = flush.family.origin_of_tables(flush.complete_through());
-        let Readers { sequences: snapshots, newest_snapshot, oldest_unix_time_s } =
-            self.visibility.readers(&*self.world.environment);
+        let readers = self.visibility.readers(&*self.world.environment);
         // A flush has to succeed, so it asks no code of users.
-        let retain = RetainPlan {
-            expiry: flush.family.rows.expiry(|| oldest_unix_time_s),
-            filter: None,
-            newest_snapshot,
-            now_s: self.world.environment.unix_time_s(),
-        };
+        let retain = flush.family.retain_plan(&readers, None);
+        let snapshots = readers.sequences;
         MergePlan {
             name: format!("flush of {}", flush.family.name),
             urgency: Urgency::Flush,
@@ -319,7 +313,7 @@ impl DbInner {
                 false => Deeper::levels(version, level + 1),
             },
             operator: flush.family.rows.operator(),
-            retain: retain.if_any(),
+            retain,
             output: OutputPlan {
                 cause: Cause::Flush,
                 place: flush.family.place(level),

@@ -5,7 +5,9 @@
 //! and hardly ever stopped.
 
 use crate::Result;
-use crate::compaction::flow::{Admission, Debt, Drain, FlowController, FlowOptions, Load};
+use crate::compaction::flow::{
+    Admission, Debt, Drain, FlowController, FlowOptions, Load, PRESSURE_NOTABLE,
+};
 use crate::compaction::picker::BusySet;
 use crate::db::inner::{DbInner, lock};
 use crate::events::Event;
@@ -19,9 +21,6 @@ pub(crate) const LEVEL0_TRIGGER: usize = 4;
 
 /// How long a stopped writer waits before it looks whether anything is under way at all.
 const STOP_CHECK_US: u64 = 100_000;
-
-/// Pressures up to here slow nobody to speak of.
-const PRESSURE_NOTABLE: f64 = 0.01;
 
 /// What the figures of earlier flushes still count after one more.
 const FLUSH_MEMORY: f64 = 0.95;

@@ -38,6 +38,8 @@ pub(crate) struct Readers {
     pub(crate) newest_snapshot: Option<SequenceNumber>,
     /// The time by which the reader judges that was there first, in seconds since 1970.
     pub(crate) oldest_unix_time_s: u64,
+    /// The present, likewise.
+    pub(crate) now_s: u64,
 }
 
 impl SnapshotList {
@@ -108,7 +110,7 @@ impl SnapshotList {
         if planted!(ExpiryForgetsSnapshots) {
             oldest_unix_time_s = now_s;
         }
-        Readers { sequences, newest_snapshot, oldest_unix_time_s }
+        Readers { sequences, newest_snapshot, oldest_unix_time_s, now_s }
     }
 }
 

@@ -5,12 +5,12 @@ use crate::base::{
     Charge, ColumnFamilyId, Level, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
 };
 use crate::compaction::picker::Cursors;
-use crate::compaction::{FormatPolicy, SuppliedDictionaries, TablePlace};
+use crate::compaction::{FormatPolicy, RetainPlan, SuppliedDictionaries, TablePlace};
 use crate::db::explain::Explanation;
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
-use crate::db::reading::snapshot::{Moment, Snapshot};
+use crate::db::reading::snapshot::{Moment, Readers, Snapshot};
 use crate::iter::{Announced, FamilyRows};
 use crate::manifest::{Change, KeyRange, Version};
 use crate::memtable::chunk_pool::ChunkPool;
@@ -251,6 +251,18 @@ impl Family {
     /// Which rows go when they are compacted.
     pub(crate) fn filter(&self) -> Option<Arc<CompactionFilter>> {
         self.filter.load_full()
+    }
+
+    /// Which rows a merge that keeps these readers may let go; `None` if rows go by deletes alone.
+    pub(crate) fn retain_plan(
+        &self,
+        readers: &Readers,
+        filter: Option<Arc<CompactionFilter>>,
+    ) -> Option<RetainPlan> {
+        let expiry = self.rows.expiry(|| readers.oldest_unix_time_s);
+        let &Readers { newest_snapshot, now_s, .. } = readers;
+        let is_needed = expiry.is_some() || filter.is_some();
+        is_needed.then_some(RetainPlan { expiry, filter, newest_snapshot, now_s })
     }
 
     /// Decides the format of its tables.
