@@ -10,7 +10,7 @@
 use lithify::Compression;
 use lithify::base::Clock;
 use lithify::codec::{Compressor, Decompressor, Dictionary, train};
-use lithify::fs::PosixEnvironment;
+use lithify::fs::SystemEnvironment;
 use std::sync::Arc;
 
 use crate::error::Result;
@@ -69,7 +69,7 @@ pub fn is_held_out(place: usize) -> bool {
 
 /// Measures cells.
 pub struct Bench {
-    clock: PosixEnvironment,
+    clock: SystemEnvironment,
     decompressor: Decompressor,
     /// What reading the clock adds to a call.
     overhead_ns: u64,
@@ -95,7 +95,7 @@ impl Default for Bench {
 impl Bench {
     /// A bench with a clock that is compared with itself.
     pub fn new() -> Self {
-        let clock = PosixEnvironment;
+        let clock = SystemEnvironment;
         let pause = || {
             let before = clock.thread_cpu_ns();
             clock.thread_cpu_ns() - before

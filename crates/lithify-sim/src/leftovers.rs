@@ -10,7 +10,7 @@ use crate::check::{Check, Finding, Tally};
 use crate::random::Random;
 use lithify::fs::{
     Environment, FileCall, FileCallKind, FileSystem, MemoryEnvironment, MemoryFileSystem,
-    PosixEnvironment, World,
+    SystemEnvironment, World,
 };
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, Result as Answer};
 use std::io;
@@ -64,7 +64,7 @@ impl Case {
         };
         let clock: Arc<dyn Environment> = match background_threads {
             0 => Arc::new(environment.clone()),
-            _ => Arc::new(PosixEnvironment),
+            _ => Arc::new(SystemEnvironment),
         };
         let world = World { files: Arc::new(files.clone()), environment: clock };
         let db = Db::open_in(DIRECTORY, options, world)?;

@@ -4,8 +4,8 @@
 
 use lithify::base::MemoryBudget;
 use lithify::cache::{BlockCache, BlockKind};
+use lithify::fs::{Clock, SystemEnvironment};
 use lithify::table::{FilterBuilder, FilterReader, hash_key};
-use rustix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 
 const LOOKUPS: u64 = 1_000_000;
@@ -83,8 +83,7 @@ fn best_of_three(count: u64, mut work: impl FnMut(u64)) -> f64 {
 }
 
 fn thread_cpu_ns() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+    SystemEnvironment.thread_cpu_ns() as f64
 }
 
 /// Numbers without order from numbers in order.

@@ -8,7 +8,7 @@ use lithify::base::MemoryBudget;
 use lithify::codec::{
     Compression, Compressor, ContextPool, Decompressor, library_name_and_version,
 };
-use rustix::time::{ClockId, clock_gettime};
+use lithify::fs::{Clock, SystemEnvironment};
 use std::hint::black_box;
 
 const BLOCK_BYTES: usize = 16 << 10;
@@ -127,8 +127,7 @@ fn best_of_three(mut work: impl FnMut() -> lithify::Result<()>) -> lithify::Resu
 }
 
 fn thread_cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    SystemEnvironment.thread_cpu_ns() as f64 / 1e9
 }
 
 /// Rows of a 24-byte key (id, type, id) and a 176-byte value of which half is random.

@@ -2,6 +2,7 @@
 //! the standard library's B-tree as a yardstick. `cargo bench -p lithify --bench memtable`.
 
 use lithify::base::{SEQUENCE_MAX, Trailer, ValueKind};
+use lithify::fs::{Clock, SystemEnvironment};
 use lithify::memtable::{MemCursor, MemTable};
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -14,8 +15,7 @@ const RUNS: usize = 5;
 const SCAN_ROWS: usize = 10;
 
 fn thread_cpu_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    SystemEnvironment.thread_cpu_ns()
 }
 
 /// Prints the best time per row; `run` returns what it measured on `rows` rows.

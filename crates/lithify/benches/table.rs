@@ -32,8 +32,7 @@ impl Clock for BenchClock {
         self.start.elapsed().as_micros() as u64
     }
     fn thread_cpu_ns(&self) -> u64 {
-        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        lithify::fs::SystemEnvironment.thread_cpu_ns()
     }
     fn ticks(&self) -> u64 {
         if self.splits { self.thread_cpu_ns() } else { self.start.elapsed().as_nanos() as u64 }

@@ -17,7 +17,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/codec/training.rs",
     "crates/lithify/src/codec/zlib.rs",
     "crates/lithify/src/codec/zstd.rs",
-    "crates/lithify/src/fs/posix/machine.rs",
+    "crates/lithify/src/fs/system/machine.rs",
     "crates/lithify/src/table/prefetch.rs",
     "crates/lithify/src/memtable/arena.rs",
     "crates/lithify/src/memtable/cursor.rs",

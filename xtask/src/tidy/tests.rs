@@ -127,7 +127,7 @@ fn only_fs_touches_the_system() {
     none(wal, "use std::time::Duration;\nuse std::{fmt, io};\n");
     none(wal, "#[cfg(test)]\nmod tests {\n    use std::thread;\n}\n");
     one(wal, "#[cfg(test)]\nmod tests {\n}\nuse std::thread;\n", "5: std::thread");
-    none("crates/lithify/src/fs/posix.rs", "use std::fs::File;\n");
+    none("crates/lithify/src/fs/system.rs", "use std::fs::File;\n");
     none("crates/lithify-lab/src/lib.rs", "use std::fs::File;\n");
 }
 

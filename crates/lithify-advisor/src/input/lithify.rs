@@ -49,7 +49,7 @@ impl Database {
     /// # Errors
     /// Those of the engine; there is no such family, or no row in it.
     pub fn open(path: &Path, name: Option<&str>) -> Result<Database> {
-        let levels = read_levels(&*World::posix().files, path, &LevelsOptions::default())?;
+        let levels = read_levels(&*World::system().files, path, &LevelsOptions::default())?;
         let bytes = |family: &FamilyLevels| -> u64 {
             family.tables.iter().map(|table| table.metadata.raw_bytes).sum()
         };

@@ -70,7 +70,7 @@ pub fn run(arguments: &CompactArguments) -> Result<(), Fault> {
 
 /// Tables of a family and their size, in words.
 fn shape(directory: &Path, name: &str) -> Result<String, Fault> {
-    let levels = inspect::read_levels(&*World::posix().files, directory, &Default::default());
+    let levels = inspect::read_levels(&*World::system().files, directory, &Default::default());
     let levels = levels.map_err(Fault::of_engine)?;
     let family = levels.families.iter().find(|family| family.name == name);
     let total = family.map(|family| family.total());

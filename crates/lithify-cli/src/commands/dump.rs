@@ -61,7 +61,7 @@ pub fn run(arguments: &DumpArguments) -> Result<(), Fault> {
     };
     let mut output = BufWriter::new(io::stdout().lock());
     let mut refused = None;
-    let files = World::posix().files;
+    let files = World::system().files;
     let dumped = inspect::dump(&*files, &arguments.file, &options, &mut |item: &Item| {
         let written = match arguments.json {
             true => writeln!(output, "{}", item.to_json()),

@@ -56,8 +56,9 @@ pub struct ExplainArguments {
 
 /// Prints it.
 pub fn run(arguments: &ExplainArguments) -> Result<(), Fault> {
-    let mut explanations = inspect::read_explanations(&*World::posix().files, &arguments.directory)
-        .map_err(Fault::of_engine)?;
+    let mut explanations =
+        inspect::read_explanations(&*World::system().files, &arguments.directory)
+            .map_err(Fault::of_engine)?;
     if let Some(name) = &arguments.family {
         let names: Vec<String> = explanations.iter().map(|one| one.family.clone()).collect();
         explanations.retain(|one| one.family == *name);

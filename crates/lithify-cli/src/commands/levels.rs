@@ -52,7 +52,7 @@ pub struct LevelsArguments {
 /// Prints it.
 pub fn run(arguments: &LevelsArguments) -> Result<(), Fault> {
     let options = LevelsOptions { check: arguments.check };
-    let levels = inspect::read_levels(&*World::posix().files, &arguments.directory, &options)
+    let levels = inspect::read_levels(&*World::system().files, &arguments.directory, &options)
         .map_err(Fault::of_engine)?;
     if arguments.json {
         print(&format!("{}\n", levels.to_json(arguments.files)))?;

@@ -55,7 +55,7 @@ pub fn run(arguments: &StatsArguments) -> Result<(), Fault> {
     if arguments.prometheus {
         return print(&db.stats().to_prometheus());
     }
-    let files = World::posix().files;
+    let files = World::system().files;
     let levels = inspect::read_levels(&*files, &arguments.directory, &Default::default());
     let levels = levels.map_err(Fault::of_engine)?;
     let snapshot = db.stats();

@@ -36,7 +36,7 @@ pub fn measure(
     directory: &Path,
     tick: &dyn Fn(u64),
 ) -> Result<CommitFigures, RunError> {
-    let (db, family) = open(directory, World::posix(), mode, BACKGROUND_THREADS)?;
+    let (db, family) = open(directory, World::system(), mode, BACKGROUND_THREADS)?;
     let witness = Witness::new(&vec![0; writers as usize], false);
     let stop = AtomicBool::new(false);
     let (cpu, start) = (ProcessCpu::of_self(), Instant::now());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lithify::fs::{CrashKeep, MemoryFileSystem, PosixEnvironment, World};
+use lithify::fs::{CrashKeep, MemoryFileSystem, SystemEnvironment, World};
 
 use super::kills::{Tally, WRITERS};
 use super::writers::{self, Witness};
@@ -29,7 +29,7 @@ const BETWEEN_MS_MAX: u64 = 12;
 const BEFORE_THE_FIRST_COMMIT: Duration = Duration::from_micros(100);
 
 fn world(files: &MemoryFileSystem) -> World {
-    World { files: Arc::new(files.clone()), environment: Arc::new(PosixEnvironment) }
+    World { files: Arc::new(files.clone()), environment: Arc::new(SystemEnvironment) }
 }
 
 /// The power cuts of one mode.

@@ -61,7 +61,7 @@ pub struct KillJob {
 pub fn run_job(job: &KillJob, listener: Listener<'_>) -> Result<(), RunError> {
     end_with_parent(job.parent)?;
     job.memory_group.as_deref().map_or(Ok(()), memory_limit::join)?;
-    let (_db, family) = open(&job.directory, World::posix(), job.mode, BACKGROUND_THREADS)?;
+    let (_db, family) = open(&job.directory, World::system(), job.mode, BACKGROUND_THREADS)?;
     let witness = Witness::in_file(&job.witness_path, &job.first)?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -152,7 +152,7 @@ impl Tally {
         before: &[Counts],
     ) -> Result<Vec<u64>, RunError> {
         let start = Instant::now();
-        let (db, family) = open(&job.directory, World::posix(), job.mode, BACKGROUND_THREADS)?;
+        let (db, family) = open(&job.directory, World::system(), job.mode, BACKGROUND_THREADS)?;
         self.recovered(start.elapsed());
         let rows = self.compare(&family, first, before)?;
         drop(family);

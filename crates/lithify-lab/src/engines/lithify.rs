@@ -55,7 +55,7 @@ impl LithifyEngine {
         options: Options,
         family: CfOptions,
     ) -> EngineResult<Self> {
-        LithifyEngine::open_in(World::posix(), directory, spaces, options, family)
+        LithifyEngine::open_in(World::system(), directory, spaces, options, family)
     }
 
     /// The same over files of the caller's.

@@ -360,13 +360,13 @@ pub(crate) const SLOW_FILES: &str = "slow-files";
 /// The files that Lithify works on: those that are there, or slower ones.
 fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {
     let Some(speed) = settings.options.get(SLOW_FILES) else {
-        return Ok(lithify::fs::World::posix());
+        return Ok(lithify::fs::World::system());
     };
     let speed: DeviceSpeed = speed
         .parse()
         .map_err(|error| EngineError::fatal(format!("{SLOW_FILES} \"{speed}\": {error}")))?;
     let rates = speed.rates();
-    Ok(rates.map_or_else(lithify::fs::World::posix, crate::engines::slow_files::world))
+    Ok(rates.map_or_else(lithify::fs::World::system, crate::engines::slow_files::world))
 }
 
 /// The settings as options of Lithify. The block cache gets what the other uses leave of the one

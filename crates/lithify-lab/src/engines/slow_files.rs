@@ -25,9 +25,9 @@ const OPERATION_BYTES: u64 = 128 << 10;
 
 /// The world of the operating system, on a device with these rates.
 pub(crate) fn world(rates: DeviceRates) -> World {
-    let posix = World::posix();
+    let system = World::system();
     let queues = Arc::new(Queues { reads: Queue::new(rates), writes: Queue::new(rates) });
-    World { files: Arc::new(SlowFiles { inner: Arc::clone(&posix.files), queues }), ..posix }
+    World { files: Arc::new(SlowFiles { inner: Arc::clone(&system.files), queues }), ..system }
 }
 
 struct Queues {

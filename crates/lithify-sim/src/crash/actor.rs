@@ -14,7 +14,7 @@ use crate::operation::{
 use crate::random::Random;
 use lithify::base::Clock;
 use lithify::fs::{
-    CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, PosixEnvironment,
+    CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, SystemEnvironment,
     World,
 };
 use lithify::{
@@ -43,7 +43,7 @@ pub fn open(
 ) -> Result<Db> {
     let environment: Arc<dyn Environment> = match options.background_threads {
         0 => Arc::new(environment.clone()),
-        _ => Arc::new(PosixEnvironment),
+        _ => Arc::new(SystemEnvironment),
     };
     let world = World { files: Arc::new(files.clone()), environment };
     Db::open_in(DIRECTORY, options.clone(), world)

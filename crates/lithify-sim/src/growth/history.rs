@@ -4,7 +4,7 @@ use super::kinds::Kind;
 use crate::fuzz::allocation::taken_by;
 use crate::random::Random;
 use lithify::base::Clock;
-use lithify::fs::{MemoryEnvironment, MemoryFileSystem, PosixEnvironment, World};
+use lithify::fs::{MemoryEnvironment, MemoryFileSystem, SystemEnvironment, World};
 use lithify::{CfOptions, ColumnFamily, Cursor, Db, Options, Result, Snapshot};
 use std::fmt;
 use std::sync::Arc;
@@ -96,8 +96,8 @@ impl History {
         operations: u64,
         cpu_ns_max: u64,
     ) -> std::result::Result<Figures, String> {
-        let began_ns = PosixEnvironment.thread_cpu_ns();
-        let passed_ns = || PosixEnvironment.thread_cpu_ns() - began_ns;
+        let began_ns = SystemEnvironment.thread_cpu_ns();
+        let passed_ns = || SystemEnvironment.thread_cpu_ns() - began_ns;
         let is_too_long = || passed_ns() > cpu_ns_max;
         let (lived, taken) = taken_by(|| self.live(operations, &is_too_long));
         let cpu_ns = passed_ns();

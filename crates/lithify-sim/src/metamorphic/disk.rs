@@ -6,7 +6,7 @@ use crate::digest;
 use lithify::base::Clock;
 use lithify::fs::{
     CountingFileSystem, CrashKeep, Environment, FileCall, FileCounts, MemoryEnvironment,
-    MemoryFileSystem, PosixEnvironment, World,
+    MemoryFileSystem, SystemEnvironment, World,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Disk {
 
     fn environment(&self) -> Arc<dyn Environment> {
         match self.has_threads {
-            true => Arc::new(PosixEnvironment),
+            true => Arc::new(SystemEnvironment),
             false => Arc::new(self.clock.clone()),
         }
     }

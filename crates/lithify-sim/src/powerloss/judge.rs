@@ -5,7 +5,7 @@ use super::image::Tree;
 use super::plan::{count_of, owner};
 use super::{DATABASE, WRITERS};
 use crate::digest;
-use lithify::fs::PosixFileSystem;
+use lithify::fs::SystemFileSystem;
 use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
 use lithify::verify::{VerifyOptions, verify};
 use lithify::{CfOptions, Db, Options};
@@ -74,8 +74,8 @@ fn read(db: &Db) -> lithify::Result<Shown> {
 /// Every file of the directory is one that the manifest names, and the other way round.
 fn check_references(path: &Path) -> Result<(), String> {
     let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
-    let loaded = LoadedManifest::read(&PosixFileSystem, path, &mut |_, _| {}).map_err(failed)?;
-    let listing = DirectoryListing::read(&PosixFileSystem, path).map_err(failed)?;
+    let loaded = LoadedManifest::read(&SystemFileSystem, path, &mut |_, _| {}).map_err(failed)?;
+    let listing = DirectoryListing::read(&SystemFileSystem, path).map_err(failed)?;
     let mut unnamed = listing.orphans(&loaded.state, loaded.number);
     unnamed.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
     match (&unnamed[..], &listing.missing_tables(&loaded.state)[..]) {

@@ -3,7 +3,7 @@
 use super::queue::{self, Queues};
 use super::{WRITERS, let_syncs_last};
 use crate::random::Random;
-use lithify::fs::{MemoryFileSystem, PosixEnvironment, World};
+use lithify::fs::{MemoryFileSystem, SystemEnvironment, World};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,7 +93,7 @@ impl Bench {
     pub(super) fn new(random: &mut Random) -> Result<Bench, String> {
         let files = MemoryFileSystem::new();
         let_syncs_last(&files, random.next());
-        let (disk, environment) = (Arc::new(files.clone()), Arc::new(PosixEnvironment));
+        let (disk, environment) = (Arc::new(files.clone()), Arc::new(SystemEnvironment));
         let world = World { files: disk, environment };
         let options = Options {
             // All that is ever read finds room.

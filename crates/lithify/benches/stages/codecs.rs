@@ -3,7 +3,7 @@
 use crate::measure::cpu_ns;
 use lithify::base::MemoryBudget;
 use lithify::codec::{CodecId, Compressor, ContextPool, Decompressor};
-use lithify::fs::{Advice, File, PosixEnvironment, PosixFileSystem};
+use lithify::fs::{Advice, File, SystemEnvironment, SystemFileSystem};
 use lithify::inspect::{LevelsOptions, read_levels};
 use lithify::manifest::FileName;
 use lithify::table::{ReadContext, TableReader};
@@ -28,7 +28,7 @@ struct Block {
 /// The live tables of the open database in a directory; files that wait for their removal, some of
 /// them cut short already, are none.
 pub fn tables_in(directory: &Path) -> Result<BTreeSet<PathBuf>> {
-    let levels = read_levels(&PosixFileSystem, directory, &LevelsOptions::default())?;
+    let levels = read_levels(&SystemFileSystem, directory, &LevelsOptions::default())?;
     let tables = levels.families.iter().flat_map(|family| &family.tables);
     Ok(tables.map(|table| FileName::Table(table.metadata.number).path(directory)).collect())
 }
@@ -53,7 +53,7 @@ impl Blocks {
         let file = Arc::new(RecordingFile { bytes, reads: Mutex::default() });
         let pool = ContextPool::new(MemoryBudget::new(64 << 20));
         let reader = TableReader::open(file.clone(), None, pool)?;
-        let expected = reader.verify(&mut ReadContext::new(&PosixEnvironment))?.data_blocks;
+        let expected = reader.verify(&mut ReadContext::new(&SystemEnvironment))?.data_blocks;
         let mut decompressor = Decompressor::new();
         let mut found = 0;
         for stored in file.take_reads() {

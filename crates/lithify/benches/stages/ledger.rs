@@ -10,7 +10,7 @@ use crate::reads;
 use crate::rows::{Random, Rows, key};
 use crate::tables;
 use lithify::base::Clock;
-use lithify::fs::{Environment, Event, PosixEnvironment, PosixFileSystem, Thread, World};
+use lithify::fs::{Environment, Event, SystemEnvironment, SystemFileSystem, Thread, World};
 use lithify::stats::{Cause, Counter, FamilyLedger, Ledger, StepClock, WorkMeter};
 use lithify::{Compression, Db, Result};
 use std::hint::black_box;
@@ -49,35 +49,35 @@ impl Switched {
 
     fn set_free(&self, is_free: bool) {
         // Time goes on from where the real clocks are, whichever is read next.
-        self.free.store(PosixEnvironment.ticks().max(PosixEnvironment.now_us()), Relaxed);
+        self.free.store(SystemEnvironment.ticks().max(SystemEnvironment.now_us()), Relaxed);
         self.is_free.store(is_free, Relaxed);
     }
 }
 
 impl Clock for Switched {
     fn now_us(&self) -> u64 {
-        self.read(|| PosixEnvironment.now_us())
+        self.read(|| SystemEnvironment.now_us())
     }
     fn thread_cpu_ns(&self) -> u64 {
-        self.read(|| PosixEnvironment.thread_cpu_ns())
+        self.read(|| SystemEnvironment.thread_cpu_ns())
     }
     fn ticks(&self) -> u64 {
-        self.read(|| PosixEnvironment.ticks())
+        self.read(|| SystemEnvironment.ticks())
     }
     fn unix_time_s(&self) -> u64 {
-        PosixEnvironment.unix_time_s()
+        SystemEnvironment.unix_time_s()
     }
 }
 
 impl Environment for Switched {
     fn new_event(&self) -> Arc<dyn Event> {
-        PosixEnvironment.new_event()
+        SystemEnvironment.new_event()
     }
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>> {
-        PosixEnvironment.spawn(name, body)
+        SystemEnvironment.spawn(name, body)
     }
     fn random_u128(&self) -> u128 {
-        PosixEnvironment.random_u128()
+        SystemEnvironment.random_u128()
     }
 }
 
@@ -121,7 +121,7 @@ pub fn print(settings: &Settings) -> Result<()> {
 }
 
 fn world(environment: &Arc<Switched>) -> World {
-    World { files: Arc::new(PosixFileSystem), environment: environment.clone() }
+    World { files: Arc::new(SystemFileSystem), environment: environment.clone() }
 }
 
 /// Runs the rounds by turns; `work` gives CPU nanoseconds and rows.

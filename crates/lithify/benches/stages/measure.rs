@@ -3,7 +3,7 @@
 //! The least of the repeats is what the work takes; the median says how far others disturbed it.
 
 use lithify::base::Clock;
-use lithify::fs::PosixEnvironment;
+use lithify::fs::SystemEnvironment;
 use lithify::{Error, Result};
 use std::path::PathBuf;
 
@@ -54,9 +54,9 @@ impl Settings {
 
 /// Nanoseconds of thread CPU that `work` takes, and what it gives.
 pub fn cpu_ns<R>(work: impl FnOnce() -> R) -> (f64, R) {
-    let start_ns = PosixEnvironment.thread_cpu_ns();
+    let start_ns = SystemEnvironment.thread_cpu_ns();
     let result = work();
-    ((PosixEnvironment.thread_cpu_ns() - start_ns) as f64, result)
+    ((SystemEnvironment.thread_cpu_ns() - start_ns) as f64, result)
 }
 
 /// Nanoseconds per row, one figure per repeat.

@@ -28,7 +28,7 @@ pub fn print(settings: &Settings) -> Result<()> {
         return Ok(());
     }
     let directory = settings.scratch()?;
-    let db = open(directory.path(), settings.read_rows, World::posix())?;
+    let db = open(directory.path(), settings.read_rows, World::system())?;
     let family = settle(&db, settings.read_rows, BLOCK_SIZE)?;
     let mut random = Random::new(11);
     let order: Vec<usize> = (0..GETS).map(|_| random.below(settings.read_rows)).collect();

@@ -37,7 +37,7 @@ pub fn print(settings: &Settings) -> Result<()> {
 
 /// A database whose work is done by the caller, and which flushes only when told to.
 pub fn open(path: &Path) -> Result<Db> {
-    open_in(path, World::posix())
+    open_in(path, World::system())
 }
 
 /// The same in a world of the caller's.
@@ -180,7 +180,7 @@ fn compaction(
     let mut merged = 0;
     for _ in 0..settings.repeats {
         let directory = settings.scratch()?;
-        let db = due(directory.path(), &rows, compression, World::posix())?;
+        let db = due(directory.path(), &rows, compression, World::system())?;
         let old_tables = tables_in(directory.path())?;
         let inputs = Blocks::of_tables(old_tables.iter())?;
         let before = (entries_merged(&db), file_ns(&db, Cause::Compaction));

@@ -4,7 +4,7 @@ use crate::measure::{Budget, Line, Samples, Settings, cpu_ns};
 use crate::rows::Rows;
 use crate::tables::{family, open};
 use lithify::base::{Trailer, ValueKind};
-use lithify::fs::{FileSystem, OpenMode, PosixFileSystem};
+use lithify::fs::{FileSystem, OpenMode, SystemFileSystem};
 use lithify::memtable::MemTable;
 use lithify::wal::{LogKind, SegmentOptions, WalWriter};
 use lithify::{ColumnFamily, Compression, Db, Result};
@@ -101,7 +101,7 @@ fn wal(settings: &Settings, rows: &Rows, stage: &str, is_recycled: bool) -> Resu
     let group_size = plain.len().div_ceil(groups.len());
     let plain: Vec<_> = plain.chunks(group_size).map(|group| vec![IoSlice::new(group)]).collect();
     for repeat in 0..=settings.repeats as u64 {
-        let mut log = segment(&PosixFileSystem, directory.path(), 1 + repeat)?;
+        let mut log = segment(&SystemFileSystem, directory.path(), 1 + repeat)?;
         let append = |group: &Vec<IoSlice<'_>>| log.append(group).map(|_| ());
         let (ns, result) = cpu_ns(|| groups.iter().try_for_each(append));
         result?;
@@ -127,9 +127,9 @@ fn wal(settings: &Settings, rows: &Rows, stage: &str, is_recycled: bool) -> Resu
 /// first time, over what is there the next.
 fn write_ns(directory: &Path, groups: &[Vec<IoSlice<'_>>]) -> Result<f64> {
     let path = directory.join("plain");
-    let is_there = PosixFileSystem.exists(&path)?;
+    let is_there = SystemFileSystem.exists(&path)?;
     let mode = if is_there { OpenMode::ReadWrite } else { OpenMode::CreateNew };
-    let file = PosixFileSystem.open(&path, mode)?;
+    let file = SystemFileSystem.open(&path, mode)?;
     let (ns, result) = cpu_ns(|| {
         let mut offset = 0;
         groups.iter().try_for_each(|group| {

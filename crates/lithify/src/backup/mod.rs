@@ -115,7 +115,7 @@ impl BackupStore {
     /// [`ErrorKind::Locked`] while somebody else has it open for writing;
     /// [`ErrorKind::Corruption`], [`ErrorKind::Unsupported`]; what the disk refuses.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        BackupStore::open_in(path, World::posix())
+        BackupStore::open_in(path, World::system())
     }
 
     /// Opens a store in a world of the caller's.
@@ -151,7 +151,7 @@ impl BackupStore {
     /// # Errors
     /// [`ErrorKind::NotFound`] where there is no store; else as [`BackupStore::open`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
-        BackupStore::open_read_only_in(path, World::posix())
+        BackupStore::open_read_only_in(path, World::system())
     }
 
     /// Opens a store for reading in a world of the caller's.

@@ -6,9 +6,18 @@
 
 #![expect(unsafe_code, reason = "maps, unmaps and discards pages")]
 
+#[cfg(all(target_os = "linux", not(lithify_portable)))]
+mod linux;
+#[cfg(not(all(target_os = "linux", not(lithify_portable))))]
+mod standard;
+
+#[cfg(all(target_os = "linux", not(lithify_portable)))]
+use linux as platform;
+#[cfg(not(all(target_os = "linux", not(lithify_portable))))]
+use standard as platform;
+
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 
 /// One huge page of the common processors.
 pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -26,41 +35,13 @@ impl MappedPages {
     /// At least `size_bytes` in small pages that are there already: cheaper than one fault each.
     /// `None` when the system has no such memory to give.
     pub(crate) fn of_size(size_bytes: usize) -> Option<Self> {
-        let size_bytes = size_bytes.max(1).checked_next_multiple_of(page_size())?;
-        #[cfg(target_os = "linux")]
-        let flags = rustix::mm::MapFlags::PRIVATE | rustix::mm::MapFlags::POPULATE;
-        #[cfg(not(target_os = "linux"))]
-        let flags = rustix::mm::MapFlags::PRIVATE;
-        MappedPages::map(size_bytes, flags)
+        let size_bytes = size_bytes.max(1).checked_next_multiple_of(platform::page_size())?;
+        Some(MappedPages { start: platform::map(size_bytes)?, size_bytes })
     }
 
     /// One aligned huge page. That it is huge is a wish, not a condition.
     pub(crate) fn huge() -> Option<Self> {
-        let mut pages = MappedPages::map(2 * HUGE_PAGE_BYTES, rustix::mm::MapFlags::PRIVATE)?;
-        let before = pages.start.as_ptr().align_offset(HUGE_PAGE_BYTES);
-        // SAFETY: the next aligned address and one huge page behind it lie within the two mapped.
-        let (start, end) =
-            unsafe { (pages.start.add(before), pages.start.add(before + HUGE_PAGE_BYTES)) };
-        unmap(pages.start, before);
-        unmap(end, HUGE_PAGE_BYTES - before);
-        (pages.start, pages.size_bytes) = (start, HUGE_PAGE_BYTES);
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::mm::{Advice, madvise};
-            let start = pages.start.as_ptr().cast();
-            // SAFETY: advice about a range that was just mapped. A refusal changes speed only.
-            let _ = unsafe { madvise(start, HUGE_PAGE_BYTES, Advice::LinuxHugepage) };
-        }
-        Some(pages)
-    }
-
-    fn map(size_bytes: usize, flags: rustix::mm::MapFlags) -> Option<Self> {
-        use rustix::mm::{ProtFlags, mmap_anonymous};
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new private mapping at an address of the system's choice touches nothing.
-        let mapped = unsafe { mmap_anonymous(std::ptr::null_mut(), size_bytes, protection, flags) };
-        let start = NonNull::new(mapped.ok()?.cast::<u8>())?;
-        Some(MappedPages { start, size_bytes })
+        Some(MappedPages { start: platform::map_huge()?, size_bytes: HUGE_PAGE_BYTES })
     }
 
     /// The first byte. Aligned to a page.
@@ -76,16 +57,8 @@ impl MappedPages {
 
 impl Drop for MappedPages {
     fn drop(&mut self) {
-        unmap(self.start, self.size_bytes);
-    }
-}
-
-/// Returns whole pages that were mapped here and that nobody refers to.
-fn unmap(start: NonNull<u8>, size_bytes: usize) {
-    if size_bytes > 0 {
-        // SAFETY: private to this file: every caller owns the range and forgets it here. An error
-        // means that the range was not ours, which cannot be mended; the memory stays mapped.
-        let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), size_bytes) };
+        // SAFETY: made by `platform` with this size; whoever drops the owner refers to it no more.
+        unsafe { platform::unmap(self.start, self.size_bytes) };
     }
 }
 
@@ -93,41 +66,22 @@ fn unmap(start: NonNull<u8>, size_bytes: usize) {
 /// at least, wherever it lies: addresses differ from run to run, and what is decided by the answer
 /// must not. The addresses stay the owner's; the next to touch them gets fresh pages.
 pub(crate) fn discard(spare: &mut [MaybeUninit<u8>]) -> usize {
-    let page_size = page_size();
+    let page_size = platform::page_size();
     let whole = |bytes: usize| bytes / page_size * page_size;
     let at_least_bytes = whole((spare.len() + 1).saturating_sub(page_size));
     let before = spare.as_ptr().align_offset(page_size).min(spare.len());
     let inner = &mut spare[before..];
     let size_bytes = whole(inner.len());
-    if size_bytes > 0 && give_back(&mut inner[..size_bytes]) { at_least_bytes } else { 0 }
-}
-
-/// Whether the system has taken these whole pages.
-#[cfg(target_os = "linux")]
-fn give_back(pages: &mut [MaybeUninit<u8>]) -> bool {
-    use rustix::mm::{Advice, madvise};
-    // SAFETY: the borrow is the only one to these bytes, which are of no value to it, and whole
-    // pages of them hold nothing of anybody else's, so that they may become zero.
-    unsafe { madvise(pages.as_mut_ptr().cast(), pages.len(), Advice::LinuxDontNeed) }.is_ok()
-}
-
-/// Elsewhere the advice does not promise that the pages go.
-#[cfg(not(target_os = "linux"))]
-fn give_back(_pages: &mut [MaybeUninit<u8>]) -> bool {
-    false
-}
-
-fn page_size() -> usize {
-    static PAGE_SIZE: OnceLock<usize> = OnceLock::new();
-    // SAFETY: a question about the system; it takes and returns a number.
-    *PAGE_SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize)
+    if size_bytes > 0 && platform::give_back(&mut inner[..size_bytes]) { at_least_bytes } else { 0 }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::platform::page_size;
     use super::*;
 
     /// Bytes from `start` on that are resident now.
+    #[cfg(all(target_os = "linux", not(lithify_portable)))]
     fn resident_bytes(start: *const u8, size_bytes: usize) -> usize {
         let map = std::fs::File::open("/proc/self/pagemap").unwrap();
         let first = start as u64 / page_size() as u64;
@@ -145,6 +99,7 @@ mod tests {
         let pages = MappedPages::of_size(100_000).unwrap();
         assert_eq!(pages.size_bytes() % page_size(), 0);
         assert!(pages.size_bytes() >= 100_000);
+        #[cfg(all(target_os = "linux", not(lithify_portable)))]
         assert_eq!(resident_bytes(pages.start().as_ptr(), 100_000), pages.size_bytes());
         let huge = MappedPages::huge().unwrap();
         assert_eq!(huge.start().as_ptr() as usize % HUGE_PAGE_BYTES, 0);
@@ -161,6 +116,15 @@ mod tests {
         assert!(MappedPages::of_size(usize::MAX / 2).is_none());
     }
 
+    /// The standard library's allocator gives no pages back.
+    #[cfg(not(all(target_os = "linux", not(lithify_portable))))]
+    #[test]
+    fn nothing_is_discarded_where_the_system_cannot() {
+        let mut buffer: Vec<u8> = Vec::with_capacity(20 * page_size());
+        assert_eq!(discard(buffer.spare_capacity_mut()), 0);
+    }
+
+    #[cfg(all(target_os = "linux", not(lithify_portable)))]
     #[test]
     fn discarded_pages_leave_the_process_and_others_stay() {
         let mut buffer = vec![7_u8; 20 * page_size() + 100];

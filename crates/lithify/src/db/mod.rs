@@ -148,7 +148,7 @@ impl Db {
     /// version that this one cannot read; [`ErrorKind::Io`], [`ErrorKind::NoSpace`],
     /// [`ErrorKind::ReadOnly`].
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Db> {
-        Db::open_in(path, options, World::posix())
+        Db::open_in(path, options, World::system())
     }
 
     /// Opens a database in a world of the caller's: another file system, clock and threads. With
@@ -171,7 +171,7 @@ impl Db {
         options: Options,
         resources: &Resources,
     ) -> Result<Db> {
-        Db::open_shared_in(path, options, World::posix(), resources)
+        Db::open_shared_in(path, options, World::system(), resources)
     }
 
     /// [`Db::open_shared`] in a world of the caller's. The clock and the threads are those of the world

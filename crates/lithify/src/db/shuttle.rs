@@ -9,7 +9,7 @@ use crate::base::sync::{AtomicUsize, Mutex, lock};
 use crate::db::committing::group::{GroupQueue, Slot, Turn};
 use crate::db::rows::locks::{Grant, LockTable, RowId};
 use crate::db::rows::transaction_use::TransactionUse;
-use crate::fs::{Environment, Event, PosixEnvironment};
+use crate::fs::{Environment, Event, SystemEnvironment};
 use crate::{Error, ErrorKind};
 use ::shuttle::thread;
 use std::sync::Arc;
@@ -54,7 +54,7 @@ fn commit(
     committed: &Mutex<Vec<usize>>,
     item: usize,
 ) {
-    let new_slot = || Slot::new(PosixEnvironment.new_event());
+    let new_slot = || Slot::new(SystemEnvironment.new_event());
     let wait = |slot: &Slot| wait_at(slot.moved(), || slot.has_moved());
     let outcome = |leader: usize| match leader % 2 {
         0 => Ok(()),
@@ -89,7 +89,7 @@ fn commits_are_led_one_group_at_a_time_and_nobody_sleeps_on() {
 /// Two owners take two rows in opposite orders: one of them may be refused, neither hangs, and
 /// each row has one holder at a time.
 fn opposite_locks() {
-    let locks = Arc::new(LockTable::new(&PosixEnvironment));
+    let locks = Arc::new(LockTable::new(&SystemEnvironment));
     let rows = [RowId::new(0, b"a"), RowId::new(0, b"b")];
     let holders: Arc<[AtomicUsize; 2]> = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let refused = Arc::new(AtomicUsize::new(0));
@@ -130,7 +130,7 @@ fn locks_in_opposite_orders_never_hang() {
 
 /// A plain write that takes no locks is over before any transaction begins, or takes them.
 fn first_transactions() {
-    let transactions = Arc::new(TransactionUse::new(PosixEnvironment.new_event()));
+    let transactions = Arc::new(TransactionUse::new(SystemEnvironment.new_event()));
     let unlocked = Arc::new(AtomicUsize::new(0));
     let writer = || {
         let (transactions, unlocked) = (transactions.clone(), unlocked.clone());
@@ -160,7 +160,7 @@ fn the_first_transactions_wait_for_writes_without_locks() {
 
 /// Waiters of one event: none misses the change that it waits for.
 fn event() {
-    let event = PosixEnvironment.new_event();
+    let event = SystemEnvironment.new_event();
     let state = Arc::new(AtomicUsize::new(0));
     let waiter = |wanted: usize| {
         let (event, state) = (event.clone(), state.clone());

@@ -13,8 +13,8 @@ mod directory;
 mod exact_read;
 #[cfg(feature = "internals")]
 mod memory;
-mod posix;
 mod rate;
+mod system;
 mod transfer;
 
 #[cfg(test)]
@@ -29,8 +29,8 @@ pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
     SyncPause, Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
-pub use posix::{PosixEnvironment, PosixFileSystem};
 pub(crate) use rate::RateLimit;
+pub use system::{SystemEnvironment, SystemFileSystem};
 pub(crate) use transfer::{Pieces, Transfer};
 pub use transfer::{TransferListener, TransferOptions, TransferProgress};
 internal_use!(transfer::PIECE_BYTES);
@@ -131,7 +131,7 @@ impl Default for Ticket {
     }
 }
 
-/// The answer to a submission: done at once (posix), or later (a ring, a simulator).
+/// The answer to a submission: done at once (system), or later (a ring, a simulator).
 pub enum Submission {
     /// It has been done.
     Done(IoOutcome),
@@ -266,7 +266,7 @@ pub trait Thread: Send + Sync {
     fn join(self: Box<Self>);
 }
 
-/// Clocks, threads, waiting and randomness. The posix one is the real thing; a simulator drives
+/// Clocks, threads, waiting and randomness. The system's is the real thing; a simulator drives
 /// a virtual clock and may have no threads at all.
 pub trait Environment: Clock {
     /// A new point to wait at.

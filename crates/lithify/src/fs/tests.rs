@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Runs a check over every implementation, in an empty directory each.
 fn everywhere(check: impl Fn(&Arc<dyn FileSystem>, &Path)) {
     let directory = tempfile::tempdir().unwrap();
-    let posix: Arc<dyn FileSystem> = Arc::new(PosixFileSystem);
+    let system: Arc<dyn FileSystem> = Arc::new(SystemFileSystem);
     for name in ["plain", "counted"] {
         let root = directory.path().join(name);
-        posix.create_directory(&root).unwrap();
+        system.create_directory(&root).unwrap();
     }
     let memory: Arc<dyn FileSystem> = Arc::new(MemoryFileSystem::new());
     memory.create_directory(Path::new("/db")).unwrap();
     check(&memory, Path::new("/db"));
-    check(&posix, &directory.path().join("plain"));
-    let counted: Arc<dyn FileSystem> = Arc::new(CountingFileSystem::new(posix));
+    check(&system, &directory.path().join("plain"));
+    let counted: Arc<dyn FileSystem> = Arc::new(CountingFileSystem::new(system));
     check(&counted, &directory.path().join("counted"));
 }
 

@@ -97,7 +97,7 @@ pub fn repair_with(
     options: &RepairOptions,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<RepairReport> {
-    repair_in(source, target, options, &World::posix(), on_progress)
+    repair_in(source, target, options, &World::system(), on_progress)
 }
 
 /// [`repair`] in a world of the caller's.

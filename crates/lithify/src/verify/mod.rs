@@ -105,7 +105,7 @@ pub fn verify_with(
     options: &VerifyOptions,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<VerifyReport> {
-    verify_in(directory, options, &World::posix(), on_progress)
+    verify_in(directory, options, &World::system(), on_progress)
 }
 
 /// The listener of who does not want to hear.

@@ -220,7 +220,7 @@ fn unnamed_tables(directory: &Path) -> usize {
     let names = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
     let tables = names.filter(|name| name.to_string_lossy().ends_with(".sst")).count();
     let options = inspect::LevelsOptions::default();
-    let world = World::posix();
+    let world = World::system();
     let tree = inspect::read_levels(&*world.files, directory, &options).unwrap();
     tables - tree.total().files as usize
 }
@@ -239,7 +239,7 @@ fn the_syncing_thread_hears_of_a_close() {
             let parts = Parts::new(round);
             let world = World {
                 files: Arc::new(parts.files.clone()),
-                environment: Arc::new(lithify::fs::PosixEnvironment),
+                environment: Arc::new(lithify::fs::SystemEnvironment),
             };
             let durability = Durability::Interval { milliseconds: 600_000 };
             let options = Options { durability, background_threads: 1, ..small_options() };

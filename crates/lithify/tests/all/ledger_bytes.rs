@@ -4,7 +4,7 @@
 use crate::support::{PATH, Parts, Random, names_ending, small_options};
 use lithify::backup::{BackupOptions, BackupStore};
 use lithify::fs::{
-    CountingFileSystem, CrashKeep, FileCounts, MemoryFileSystem, PosixEnvironment,
+    CountingFileSystem, CrashKeep, FileCounts, MemoryFileSystem, SystemEnvironment,
     TransferListener, TransferOptions, World,
 };
 use lithify::stats::{Cause, CpuPart, Derived, JobFigure, StatisticsSnapshot, TrafficFigure};
@@ -261,7 +261,7 @@ fn ingested_bytes_are_those_of_keys_and_values() {
 #[test]
 fn copies_and_verification_have_causes_of_their_own() {
     let mut counted = Counted::new(MemoryFileSystem::new(), 1);
-    counted.world.environment = Arc::new(PosixEnvironment);
+    counted.world.environment = Arc::new(SystemEnvironment);
     let db = Db::open_in(PATH, small_options(), counted.world.clone()).unwrap();
     let family = db.column_family("a", CfOptions::default()).unwrap();
     let random = &mut Random(1);

@@ -327,6 +327,6 @@ fn run(seed: u64, operations: usize, world: World, threads: usize) {
 #[test]
 fn random_histories_with_threads() {
     for seed in 0..8 {
-        run(seed, 3000, World::posix(), 2);
+        run(seed, 3000, World::system(), 2);
     }
 }

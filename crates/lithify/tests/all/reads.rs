@@ -199,12 +199,12 @@ fn a_full_scan_does_not_push_out_the_hot_rows() {
 
 /// Whether files in the directory can be read past the page cache; says so if they cannot.
 fn has_direct_reads(directory: &std::path::Path) -> bool {
-    use lithify::fs::{FileSystem, OpenMode, PosixFileSystem};
+    use lithify::fs::{FileSystem, OpenMode, SystemFileSystem};
     let path = directory.join("probe");
-    PosixFileSystem.open(&path, OpenMode::CreateNew).unwrap();
-    let has = PosixFileSystem.open_direct(&path).unwrap().direct_io_alignment().is_some();
+    SystemFileSystem.open(&path, OpenMode::CreateNew).unwrap();
+    let has = SystemFileSystem.open_direct(&path).unwrap().direct_io_alignment().is_some();
     if !has {
-        let kind = PosixFileSystem.kind_name(directory);
+        let kind = SystemFileSystem.kind_name(directory);
         println!("no direct reads on {kind}: only the refusal is tested");
     }
     has

@@ -138,7 +138,7 @@ fn a_damaged_table_stops_only_its_own_compaction() {
 /// A panic of the thread that leads a commit group must not leave the others waiting.
 #[test]
 fn writers_behind_a_leader_that_panics_are_told() {
-    let world = lithify::fs::World::posix();
+    let world = lithify::fs::World::system();
     let files = lithify::fs::MemoryFileSystem::new();
     let world = lithify::fs::World { files: Arc::new(files.clone()), ..world };
     let db = Db::open_in(PATH, small_options(), world).unwrap();

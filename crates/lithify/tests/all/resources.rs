@@ -1,7 +1,7 @@
 //! Databases that share threads and memory.
 
 use crate::support::Random;
-use lithify::fs::{FileCallKind, MemoryFileSystem, PosixEnvironment, World};
+use lithify::fs::{FileCallKind, MemoryFileSystem, SystemEnvironment, World};
 use lithify::{CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, Resources};
 use std::io;
 use std::path::Path;
@@ -131,7 +131,7 @@ fn a_failing_disk_is_the_failure_of_one_database() {
     let resources = Resources::new(BUDGET_BYTES, 2).unwrap();
     let world = || {
         let files = MemoryFileSystem::new();
-        let environment = Arc::new(PosixEnvironment);
+        let environment = Arc::new(SystemEnvironment);
         (files.clone(), World { files: Arc::new(files), environment })
     };
     let open = |world: World| {
@@ -177,7 +177,7 @@ fn tables_that_cannot_be_written_hold_up_no_other_database() {
     }));
     let options = Options { memtable_bytes: 256 << 10, ..options() };
     let open = |files: MemoryFileSystem| {
-        let world = World { files: Arc::new(files), environment: Arc::new(PosixEnvironment) };
+        let world = World { files: Arc::new(files), environment: Arc::new(SystemEnvironment) };
         let db = Db::open_shared_in("/db", options.clone(), world, &resources).unwrap();
         let family = db.column_family("rows", CfOptions::default()).unwrap();
         (db, family)

@@ -13,7 +13,7 @@
 //! is the long form.
 
 use crate::support::{Random, watched};
-use lithify::fs::{MemoryFileSystem, PosixEnvironment, World};
+use lithify::fs::{MemoryFileSystem, SystemEnvironment, World};
 use lithify::{CfOptions, ColumnFamily, Db, ErrorKind, Options};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Bench {
     fn new() -> Bench {
         let world = World {
             files: Arc::new(MemoryFileSystem::new()),
-            environment: Arc::new(PosixEnvironment),
+            environment: Arc::new(SystemEnvironment),
         };
         let options = Options {
             memory_budget_bytes: 4 << 20,

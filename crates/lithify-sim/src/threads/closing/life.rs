@@ -7,7 +7,7 @@ use crate::check::{Tally, panic_text};
 use crate::crash::recover::unnamed_files;
 use crate::random::Random;
 use lithify::fs::{
-    CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, PosixEnvironment, World,
+    CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, SystemEnvironment, World,
 };
 use lithify::manifest::FileName;
 use lithify::{CfOptions, Db, Durability, Options};
@@ -98,7 +98,7 @@ impl Lives {
     }
 
     fn world(&self) -> World {
-        World { files: Arc::new(self.files.clone()), environment: Arc::new(PosixEnvironment) }
+        World { files: Arc::new(self.files.clone()), environment: Arc::new(SystemEnvironment) }
     }
 
     fn open(&mut self) -> Result<Db, String> {

@@ -78,7 +78,7 @@ impl TableWriter {
     /// [`crate::ErrorKind::AlreadyExists`] if there is such a file; options out of range; what the
     /// disk refuses.
     pub fn create(path: impl AsRef<Path>, options: &CfOptions) -> Result<TableWriter> {
-        TableWriter::create_in(path, options, World::posix())
+        TableWriter::create_in(path, options, World::system())
     }
 
     /// [`TableWriter::create`] in a world of the caller's.

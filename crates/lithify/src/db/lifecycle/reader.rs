@@ -61,7 +61,7 @@ impl Db {
     /// offset; [`ErrorKind::Unsupported`]; [`ErrorKind::InvalidArgument`] for options out of range;
     /// [`ErrorKind::Io`].
     pub fn open_read_only(path: impl AsRef<Path>, options: Options) -> Result<Db> {
-        Db::open_read_only_in(path, options, World::posix())
+        Db::open_read_only_in(path, options, World::system())
     }
 
     /// [`Db::open_read_only`] in a world of the caller's.

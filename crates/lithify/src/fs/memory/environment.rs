@@ -19,7 +19,7 @@ const UNIX_TIME_START_S: u64 = 1_577_836_800;
 /// end that.
 ///
 /// It is safe from several threads, but does not make them wait for each other: for threads over
-/// a memory file system put a [`PosixEnvironment`](crate::fs::PosixEnvironment) beside it. CPU time and ticks
+/// a memory file system put a [`SystemEnvironment`](crate::fs::SystemEnvironment) beside it. CPU time and ticks
 /// follow the clock. A clone is the same environment.
 #[derive(Clone)]
 pub struct MemoryEnvironment {

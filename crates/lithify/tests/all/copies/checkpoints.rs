@@ -5,7 +5,7 @@ use super::scene::{
     options, put, world, write_database,
 };
 use crate::support::{rows, small_options, watched};
-use lithify::fs::{FileCallKind, FileSystem, MemoryFileSystem, OpenMode, PosixEnvironment, World};
+use lithify::fs::{FileCallKind, FileSystem, MemoryFileSystem, OpenMode, SystemEnvironment, World};
 use lithify::{
     CfOptions, CheckpointOptions, Db, Durability, ErrorKind, Options, TableTransfer,
     TransferOptions,
@@ -277,7 +277,7 @@ fn copies_made_beside_writers_hold_whole_batches_and_a_prefix() {
     watched("copies beside writers", || {
         let files = MemoryFileSystem::new();
         let world =
-            World { files: Arc::new(files.clone()), environment: Arc::new(PosixEnvironment) };
+            World { files: Arc::new(files.clone()), environment: Arc::new(SystemEnvironment) };
         let made = Options { background_threads: 2, ..small_options() };
         let db = Db::open_in(DB, made, world).unwrap();
         let [left, right] =

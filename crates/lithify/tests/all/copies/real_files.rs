@@ -131,6 +131,11 @@ fn what_a_reader_copies_beside_a_busy_writer_is_a_prefix() {
                     batch.put(family, number.to_be_bytes(), [number as u8; 300]);
                 }
                 batch.commit().unwrap();
+                // Busy all the time, but not so that a fast machine has more tables than a process
+                // may open files.
+                if number % 8 == 0 {
+                    std::thread::sleep(std::time::Duration::from_millis(1));
+                }
             }
         });
         // Ends the writer when an assertion fails too.

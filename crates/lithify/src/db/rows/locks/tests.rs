@@ -1,7 +1,7 @@
 //! The graph of waits against a model: random owners over a few rows, with real threads.
 
 use super::{Circle, Grant, LockTable, OwnerId, RowId};
-use crate::fs::PosixEnvironment;
+use crate::fs::SystemEnvironment;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +106,7 @@ impl Life<'_> {
 
 #[test]
 fn every_circle_is_found_and_every_found_circle_is_real() {
-    let table = LockTable::new(&PosixEnvironment);
+    let table = LockTable::new(&SystemEnvironment);
     let (model, circles, unreal) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for thread in 0..6 {
@@ -130,7 +130,7 @@ fn every_circle_is_found_and_every_found_circle_is_real() {
 /// A granted owner that is still noted as waiting for its own row is the end of a chain.
 #[test]
 fn a_row_that_changed_hands_closes_no_circle() {
-    let table = LockTable::new(&PosixEnvironment);
+    let table = LockTable::new(&SystemEnvironment);
     let row = |number: u8| RowId::new(0, &[number]);
     let [first, second, third] = [(); 3].map(|()| table.new_owner());
     assert_eq!(table.try_acquire(first, row(1)), Grant::New);
@@ -145,7 +145,7 @@ fn a_row_that_changed_hands_closes_no_circle() {
 
 #[test]
 fn chains_without_a_circle_are_granted_a_wait() {
-    let table = LockTable::new(&PosixEnvironment);
+    let table = LockTable::new(&SystemEnvironment);
     let row = |number: u8| RowId::new(0, &[number]);
     let owners: Vec<_> = (0..100).map(|_| table.new_owner()).collect();
     for (number, owner) in owners.iter().enumerate() {

@@ -1,41 +1,40 @@
 //! The lock file: one holder among all processes, and one within this process.
 //!
-//! `flock` belongs to the open file, so it also refuses a second open by the same process. The
-//! registry says so with the right words, and keeps a second attempt from opening the file at
-//! all: where `flock` is emulated by locks that belong to the process (network file systems),
+//! The lock of the standard library (`flock` on Unix) belongs to the open file, so it also refuses a
+//! second open by the same process. The registry says so with the right words, and keeps a second
+//! attempt from opening the file at all: where `flock` is emulated by locks that belong to the process (network file systems),
 //! closing that second descriptor would release the first one's lock.
 
+use super::{Identity, platform};
 use crate::fs::FileLock;
 use crate::{Error, ErrorKind, Result};
-use rustix::fs::FlockOperation;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// The locks that this process holds, by device and inode.
-static HELD: Mutex<BTreeSet<(u64, u64)>> = Mutex::new(BTreeSet::new());
+/// The locks that this process holds.
+static HELD: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
 
-fn held() -> MutexGuard<'static, BTreeSet<(u64, u64)>> {
+fn held() -> MutexGuard<'static, BTreeSet<Identity>> {
     HELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-pub(super) struct PosixLock {
+pub(super) struct SystemLock {
     file: Option<File>,
-    identity: (u64, u64),
+    identity: Identity,
 }
 
-impl FileLock for PosixLock {}
+impl FileLock for SystemLock {}
 
-impl PosixLock {
+impl SystemLock {
     pub(super) fn acquire(path: &Path) -> Result<Self> {
         let failed = |e| Error::io("cannot lock", path, e);
         // The registry stays locked until the outcome is known, so that two threads cannot both
         // find the place free.
         let mut held = held();
-        let present = std::fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
+        let present = std::fs::metadata(path).and_then(|found| platform::identity(&found, path));
         if present.is_ok_and(|identity| held.contains(&identity)) {
             let what = "this process has it open already: close the other handle first";
             return Err(Error::new(ErrorKind::Locked, what).in_file(path));
@@ -44,17 +43,15 @@ impl PosixLock {
         options.read(true).write(true).create(true).truncate(false);
         let file = options.open(path).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
-        let identity = (metadata.dev(), metadata.ino());
-        match rustix::io::retry_on_intr(|| {
-            rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-        }) {
+        let identity = platform::identity(&metadata, path).map_err(failed)?;
+        match retried(|| file.try_lock()) {
             Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(held_elsewhere(&file, path)),
-            Err(e) => return Err(failed(e.into())),
+            Err(TryLockError::WouldBlock) => return Err(held_elsewhere(&file, path)),
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
         }
         name_holder(&file).map_err(failed)?;
         held.insert(identity);
-        Ok(PosixLock { file: Some(file), identity })
+        Ok(SystemLock { file: Some(file), identity })
     }
 }
 
@@ -67,29 +64,39 @@ pub(super) fn is_locked(path: &Path) -> Result<bool> {
         opened => opened.map_err(failed)?,
     };
     let metadata = file.metadata().map_err(failed)?;
-    if held.contains(&(metadata.dev(), metadata.ino())) {
+    if held.contains(&platform::identity(&metadata, path).map_err(failed)?) {
         return Ok(true);
     }
     // A shared lock needs no file that can be written, and goes when the file is closed.
-    match rustix::io::retry_on_intr(|| {
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared)
-    }) {
+    match retried(|| file.try_lock_shared()) {
         Ok(()) => {
-            let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+            let _ = file.unlock();
             Ok(false)
         }
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
-        Err(e) => Err(failed(e.into())),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(e)) => Err(failed(e)),
     }
 }
 
-impl Drop for PosixLock {
+/// Asks again where a signal interrupted.
+fn retried(
+    mut call: impl FnMut() -> std::result::Result<(), TryLockError>,
+) -> std::result::Result<(), TryLockError> {
+    loop {
+        match call() {
+            Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+impl Drop for SystemLock {
     fn drop(&mut self) {
         let mut held = held();
         // Closing alone is not enough: a process that is just being started holds a copy of the
         // open file until it runs its program, and the lock with it. Unlocking frees all copies.
         if let Some(file) = self.file.take() {
-            let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+            let _ = file.unlock();
         }
         held.remove(&self.identity);
     }
@@ -99,12 +106,14 @@ impl Drop for PosixLock {
 fn name_holder(file: &File) -> io::Result<()> {
     let text = format!("{}\n", std::process::id());
     file.set_len(0)?;
-    file.write_all_at(text.as_bytes(), 0)
+    super::file::write_all_by(&[IoSlice::new(text.as_bytes())], 0, |rest, offset| {
+        platform::write_at(file, rest, offset)
+    })
 }
 
 fn held_elsewhere(file: &File, path: &Path) -> Error {
     let mut text = [0; 16];
-    let count = file.read_at(&mut text, 0).unwrap_or(0);
+    let count = platform::read_at(file, &mut text, 0).unwrap_or(0);
     let holder = text.get(..count).and_then(|bytes| str::from_utf8(bytes).ok());
     let what = match holder.and_then(|text| text.trim().parse::<u32>().ok()) {
         Some(process) => format!("process {process} has it open: stop it first"),

@@ -13,19 +13,18 @@ fn a_lock_held_through_another_open_file_names_the_holder() {
     let path = directory.path().join("LOCK");
     std::fs::write(&path, "4242\n").unwrap();
     let other = std::fs::File::open(&path).unwrap();
-    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let error = PosixFileSystem.lock(&path).err().unwrap();
+    other.lock().unwrap();
+    let error = SystemFileSystem.lock(&path).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Locked);
     assert!(error.to_string().contains("process 4242"), "{error}");
     drop(other);
-    let lock = PosixFileSystem.lock(&path).unwrap();
+    let lock = SystemFileSystem.lock(&path).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
 
     let other = std::fs::File::open(&path).unwrap();
-    let operation = rustix::fs::FlockOperation::NonBlockingLockExclusive;
-    assert!(rustix::fs::flock(&other, operation).is_err(), "the lock is seen outside");
+    assert!(other.try_lock().is_err(), "the lock is seen outside");
     drop(lock);
-    rustix::fs::flock(&other, operation).unwrap();
+    other.try_lock().unwrap();
 }
 
 #[test]
@@ -34,8 +33,8 @@ fn a_lock_whose_holder_left_no_number_is_still_refused() {
     let path = directory.path().join("LOCK");
     std::fs::write(&path, [0xff; 40]).unwrap();
     let other = std::fs::File::open(&path).unwrap();
-    rustix::fs::flock(&other, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let error = PosixFileSystem.lock(&path).err().unwrap();
+    other.lock().unwrap();
+    let error = SystemFileSystem.lock(&path).err().unwrap();
     assert!(error.to_string().contains("another process"), "{error}");
     assert_eq!(std::fs::read(&path).unwrap(), [0xff; 40], "the holder's file is untouched");
 }
@@ -44,9 +43,9 @@ fn a_lock_whose_holder_left_no_number_is_still_refused() {
 fn a_lock_through_another_name_is_the_same_lock() {
     let directory = tempfile::tempdir().unwrap();
     let (path, link) = (directory.path().join("LOCK"), directory.path().join("LINK"));
-    let _lock = PosixFileSystem.lock(&path).unwrap();
-    PosixFileSystem.link(&path, &link).unwrap();
-    assert_eq!(PosixFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
+    let _lock = SystemFileSystem.lock(&path).unwrap();
+    SystemFileSystem.link(&path, &link).unwrap();
+    assert_eq!(SystemFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
 }
 
 #[test]
@@ -72,14 +71,14 @@ fn writes_that_stop_short_are_continued() {
 
 /// Whether this process has the file open for direct I/O.
 fn is_open_direct(path: &Path) -> bool {
-    let descriptors = PosixFileSystem.list(Path::new("/proc/self/fd")).unwrap();
+    let descriptors = SystemFileSystem.list(Path::new("/proc/self/fd")).unwrap();
     descriptors.iter().any(|number| {
         let status = std::fs::read_to_string(Path::new("/proc/self/fdinfo").join(number));
         let status = status.unwrap_or_default();
         let flags = status.lines().find_map(|line| line.strip_prefix("flags:"));
         let flags = flags.and_then(|text| u32::from_str_radix(text.trim(), 8).ok()).unwrap_or(0);
         let link = std::fs::read_link(Path::new("/proc/self/fd").join(number));
-        link.is_ok_and(|target| target == path) && flags & OFlags::DIRECT.bits() != 0
+        link.is_ok_and(|target| target == path) && flags & platform::DIRECT_FLAG != 0
     })
 }
 
@@ -89,10 +88,10 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
     let path = directory.path().join("table");
     let expected: Vec<u8> =
         (0..2_500_123_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-    let file = PosixFileSystem.open(&path, OpenMode::CreateNew).unwrap();
+    let file = SystemFileSystem.open(&path, OpenMode::CreateNew).unwrap();
     file.append(&[IoSlice::new(&expected)]).unwrap();
     file.sync_data().unwrap();
-    let direct = PosixFileSystem.open_direct(&path).unwrap();
+    let direct = SystemFileSystem.open_direct(&path).unwrap();
     let opened_direct = is_open_direct(&path);
     assert!(opened_direct || file.direct_io_alignment().is_none());
     let ranges = [
@@ -119,7 +118,7 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
     assert_eq!(first[..623], expected[2_499_500..]);
     assert_eq!(is_open_direct(&path), opened_direct, "a direct read was refused");
     assert!(direct.direct_io_alignment().is_none_or(usize::is_power_of_two));
-    let missing = PosixFileSystem.open_direct(&directory.path().join("missing"));
+    let missing = SystemFileSystem.open_direct(&directory.path().join("missing"));
     assert_eq!(missing.err().unwrap().kind(), ErrorKind::NotFound);
 }
 
@@ -127,7 +126,7 @@ fn direct_reads_give_the_same_bytes_at_any_alignment() {
 #[test]
 fn no_notification_is_lost() {
     const ROUNDS: u64 = 20_000;
-    let event = PosixEnvironment.new_event();
+    let event = SystemEnvironment.new_event();
     let turn = Arc::new(AtomicU64::new(0));
     let play = |me: u64| {
         let (event, turn) = (Arc::clone(&event), Arc::clone(&turn));
@@ -144,7 +143,7 @@ fn no_notification_is_lost() {
                 event.notify_all();
             }
         };
-        PosixEnvironment.spawn("player\0", Box::new(body)).unwrap()
+        SystemEnvironment.spawn("player\0", Box::new(body)).unwrap()
     };
     let players = [play(0), play(1)];
     players.into_iter().for_each(|player| player.join());
@@ -154,7 +153,7 @@ fn no_notification_is_lost() {
 
 #[test]
 fn one_notification_wakes_all_waiters() {
-    let event = PosixEnvironment.new_event();
+    let event = SystemEnvironment.new_event();
     let woken = Arc::new(AtomicU64::new(0));
     let waiter = || {
         let (event, woken) = (Arc::clone(&event), Arc::clone(&woken));
@@ -163,7 +162,7 @@ fn one_notification_wakes_all_waiters() {
                 woken.fetch_add(1, Ordering::SeqCst);
             }
         };
-        PosixEnvironment.spawn("waiter", Box::new(body)).unwrap()
+        SystemEnvironment.spawn("waiter", Box::new(body)).unwrap()
     };
     let waiters: Vec<_> = (0..4).map(|_| waiter()).collect();
     event.notify_all();
@@ -173,10 +172,10 @@ fn one_notification_wakes_all_waiters() {
 
 #[test]
 fn a_wait_ends_at_its_deadline() {
-    let event = PosixEnvironment.new_event();
-    let before = PosixEnvironment.now_us();
+    let event = SystemEnvironment.new_event();
+    let before = SystemEnvironment.now_us();
     assert!(!event.wait(0, Some(2000)));
-    assert!(PosixEnvironment.now_us() >= before + 2000);
+    assert!(SystemEnvironment.now_us() >= before + 2000);
     assert!(!event.wait(0, Some(0)));
     event.notify_all();
     assert!(event.wait(0, Some(u64::MAX)), "a generation that moved on is not waited for");
@@ -185,46 +184,13 @@ fn a_wait_ends_at_its_deadline() {
 
 #[test]
 fn a_thread_that_panics_can_be_joined() {
-    let thread = PosixEnvironment.spawn("doomed", Box::new(|| std::panic::panic_any(1)));
+    let thread = SystemEnvironment.spawn("doomed", Box::new(|| std::panic::panic_any(1)));
     thread.unwrap().join();
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_thread_gives_way_by_itself_alone() {
-    use rustix::process::getpriority_process;
-    let before = getpriority_process(None).unwrap();
-    let (tell, told) = std::sync::mpsc::channel();
-    let body = move || {
-        PosixEnvironment.give_way(3);
-        tell.send(getpriority_process(None).unwrap()).unwrap();
-        PosixEnvironment.give_way(100);
-        tell.send(getpriority_process(None).unwrap()).unwrap();
-    };
-    PosixEnvironment.spawn("polite", Box::new(body)).unwrap().join();
-    assert_eq!(told.iter().collect::<Vec<_>>(), [(before + 3).min(19), 19]);
-    assert_eq!(getpriority_process(None).unwrap(), before);
-}
-
-#[test]
-fn a_file_of_another_owner_can_be_read() {
-    // The system lets only the owner, or root, do without times of access.
-    let file = PosixFileSystem.open(Path::new("/etc/passwd"), crate::fs::OpenMode::Read).unwrap();
-    assert!(file.length().unwrap() > 0);
-    // Whoever runs this may be root, whom the system refuses nothing.
-    let refused = |kind: io::ErrorKind| {
-        super::open_for_reading(move |flags| match flags.contains(OFlags::NOATIME) {
-            true => Err(io::Error::from(kind)),
-            false => Ok(flags),
-        })
-    };
-    assert_eq!(refused(io::ErrorKind::PermissionDenied).unwrap(), super::READ_FLAGS);
-    assert_eq!(refused(io::ErrorKind::NotFound).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
 #[test]
 fn clocks_move_and_randomness_differs() {
-    let world = World::posix();
+    let world = World::system();
     let environment = world.environment;
     let (now, cpu, ticks) =
         (environment.now_us(), environment.thread_cpu_ns(), environment.ticks());
@@ -239,7 +205,7 @@ fn clocks_move_and_randomness_differs() {
 
 #[test]
 fn the_empty_path_is_the_working_directory() {
-    PosixFileSystem.sync_directory(Path::new("")).unwrap();
-    assert!(PosixFileSystem.is_directory(Path::new("")).unwrap());
-    assert!(PosixFileSystem.list(Path::new("")).unwrap().contains(&PathBuf::from("Cargo.toml")));
+    SystemFileSystem.sync_directory(Path::new("")).unwrap();
+    assert!(SystemFileSystem.is_directory(Path::new("")).unwrap());
+    assert!(SystemFileSystem.list(Path::new("")).unwrap().contains(&PathBuf::from("Cargo.toml")));
 }

@@ -1,33 +1,23 @@
 //! An open file of the operating system.
 
-use super::machine;
+use super::platform;
 use crate::fs::{Advice, File};
 use crate::{Error, Result};
-use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
-use rustix::io::{Errno, retry_on_intr};
 use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::num::NonZeroU64;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The most buffers that one system call takes (`IOV_MAX`).
-const VECTOR_COUNT_MAX: usize = 1024;
-
 /// The largest piece that a direct read copies through its aligned buffer.
 const BOUNCE_BYTES_MAX: usize = 1 << 20;
-
-/// The alignment to use where the file is open for direct I/O but the system does not say which.
-const ALIGNMENT_DEFAULT: usize = 4096;
 
 thread_local! {
     /// The memory of direct reads, kept so that a block read does not allocate.
     static BOUNCE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-pub(super) struct PosixFile {
+pub(super) struct SystemFile {
     file: std::fs::File,
     path: PathBuf,
     opened_length: u64,
@@ -38,21 +28,6 @@ pub(super) struct PosixFile {
     direct_alignment: Option<usize>,
     /// Set when the system refused a direct read; from then on the page cache is used.
     direct_refused: AtomicBool,
-}
-
-/// The alignment that direct I/O on a file needs; `None` if it is not to be had or not known.
-fn reported_alignment(file: &std::fs::File) -> Option<Option<usize>> {
-    let status = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok()?;
-    if status.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
-        return None;
-    }
-    let alignment = status.stx_dio_mem_align.max(status.stx_dio_offset_align) as usize;
-    Some(alignment.is_power_of_two().then_some(alignment))
-}
-
-/// The alignment for a file that was opened for direct I/O.
-pub(super) fn alignment_of_direct_file(file: &std::fs::File) -> Option<usize> {
-    reported_alignment(file).unwrap_or(Some(ALIGNMENT_DEFAULT))
 }
 
 /// Writes all of the buffers by calls that may stop short anywhere, continuing where they did.
@@ -68,9 +43,8 @@ pub(super) fn write_all_by(
         let written = if first.is_empty() {
             0
         } else {
-            let batch = &rest[..rest.len().min(VECTOR_COUNT_MAX)];
             let tail = [IoSlice::new(&first[skip..])];
-            match write(if skip > 0 { &tail } else { batch }, offset)? {
+            match write(if skip > 0 { &tail } else { rest }, offset)? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 count => count,
             }
@@ -85,7 +59,7 @@ pub(super) fn write_all_by(
     Ok(())
 }
 
-impl PosixFile {
+impl SystemFile {
     pub(super) fn new(
         file: std::fs::File,
         path: &Path,
@@ -96,7 +70,7 @@ impl PosixFile {
         if metadata.is_dir() {
             return Err(failed(io::ErrorKind::IsADirectory.into()));
         }
-        Ok(PosixFile {
+        Ok(SystemFile {
             file,
             path: path.to_path_buf(),
             opened_length: metadata.len(),
@@ -119,21 +93,14 @@ impl PosixFile {
     }
 
     fn write_all(&self, buffers: &[IoSlice<'_>], offset: u64) -> io::Result<()> {
-        write_all_by(buffers, offset, |batch, offset| {
-            // One buffer, as most records of a log are, is spared the copy of the list of buffers.
-            Ok(match batch {
-                [buffer] => retry_on_intr(|| rustix::io::pwrite(&self.file, buffer, offset))?,
-                _ => retry_on_intr(|| rustix::io::pwritev(&self.file, batch, offset))?,
-            })
-        })
+        write_all_by(buffers, offset, |rest, offset| platform::write_at(&self.file, rest, offset))
     }
 
     fn read_cached(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut total = 0;
         while total < buffer.len() {
             let rest = &mut buffer[total..];
-            let count =
-                retry_on_intr(|| rustix::io::pread(&self.file, &mut *rest, offset + total as u64))?;
+            let count = platform::read_at(&self.file, rest, offset + total as u64)?;
             if count == 0 {
                 break;
             }
@@ -149,7 +116,7 @@ impl PosixFile {
         if !self.direct_refused.load(Ordering::Relaxed) {
             match self.read_direct(buffer, offset, alignment) {
                 Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
-                    rustix::fs::fcntl_setfl(&self.file, OFlags::empty())?;
+                    platform::stop_direct(&self.file)?;
                     self.direct_refused.store(true, Ordering::Relaxed);
                 }
                 done => return done,
@@ -172,9 +139,7 @@ impl PosixFile {
                 }
                 let start = memory.as_ptr().align_offset(alignment);
                 let aligned = &mut memory[start..start + stretch];
-                let count = retry_on_intr(|| {
-                    rustix::io::pread(&self.file, &mut *aligned, position - skip as u64)
-                })?;
+                let count = platform::read_at(&self.file, aligned, position - skip as u64)?;
                 let copied = count.min(wanted).saturating_sub(skip);
                 buffer[total..total + copied].copy_from_slice(&aligned[skip..skip + copied]);
                 total += copied;
@@ -188,7 +153,7 @@ impl PosixFile {
     }
 }
 
-impl File for PosixFile {
+impl File for SystemFile {
     fn path(&self) -> &Path {
         &self.path
     }
@@ -223,11 +188,9 @@ impl File for PosixFile {
         let mut rest = &mut slices[..];
         let mut total = 0;
         while !rest.is_empty() {
-            let batch = rest.len().min(VECTOR_COUNT_MAX);
             let position = offset + total as u64;
-            let count =
-                retry_on_intr(|| rustix::io::preadv(&self.file, &mut rest[..batch], position))
-                    .map_err(|e| self.failed_at("cannot read", position, e))?;
+            let count = platform::read_vectored_at(&self.file, rest, position)
+                .map_err(|e| self.failed_at("cannot read", position, e))?;
             if count == 0 {
                 break;
             }
@@ -261,7 +224,7 @@ impl File for PosixFile {
     }
 
     fn sync_range(&self, offset: u64, length: u64) -> Result<()> {
-        machine::start_write_back(self.file.as_fd(), offset, length);
+        platform::start_write_back(&self.file, offset, length);
         Ok(())
     }
 
@@ -269,11 +232,8 @@ impl File for PosixFile {
         if length == 0 {
             return Ok(());
         }
-        let flags = FallocateFlags::KEEP_SIZE;
-        match retry_on_intr(|| rustix::fs::fallocate(&self.file, flags, offset, length)) {
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(e) => Err(self.failed_at("cannot preallocate", offset, e)),
-        }
+        platform::preallocate(&self.file, offset, length)
+            .map_err(|e| self.failed_at("cannot preallocate", offset, e))
     }
 
     fn truncate(&self, length: u64) -> Result<()> {
@@ -288,18 +248,11 @@ impl File for PosixFile {
             // It would bring into the page cache what is read past it.
             return Ok(());
         }
-        let advice = match advice {
-            Advice::Sequential => rustix::fs::Advice::Sequential,
-            Advice::Random => rustix::fs::Advice::Random,
-            Advice::WillNeed => rustix::fs::Advice::WillNeed,
-            Advice::DontNeed => rustix::fs::Advice::DontNeed,
-        };
-        // A hint: a file system that does not know it is no failure.
-        let _ = rustix::fs::fadvise(&self.file, offset, NonZeroU64::new(length), advice);
+        platform::advise(&self.file, offset, length, advice);
         Ok(())
     }
 
     fn direct_io_alignment(&self) -> Option<usize> {
-        self.direct_alignment.or_else(|| reported_alignment(&self.file).flatten())
+        self.direct_alignment.or_else(|| platform::direct_alignment(&self.file))
     }
 }

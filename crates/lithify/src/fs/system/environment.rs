@@ -1,11 +1,10 @@
 //! Clocks, threads, waiting and randomness of the operating system.
 
-use super::machine;
+use super::{platform, ticks};
 use crate::base::Clock;
 use crate::base::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, lock};
 use crate::fs::{BytesRead, Environment, Event, Thread};
 use crate::{Error, ErrorKind, Result};
-use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,31 +12,19 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Clocks, threads, waiting and randomness of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PosixEnvironment;
+pub struct SystemEnvironment;
 
-/// The level that gives way to all others.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const NICE_MAX: i32 = 19;
-
-fn nanoseconds(time: Timespec) -> u64 {
-    (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
-}
-
-pub(super) fn monotonic_ns() -> u64 {
-    nanoseconds(clock_gettime(ClockId::Monotonic))
-}
-
-impl Clock for PosixEnvironment {
+impl Clock for SystemEnvironment {
     fn now_us(&self) -> u64 {
-        monotonic_ns() / 1000
+        platform::monotonic_ns() / 1000
     }
 
     fn thread_cpu_ns(&self) -> u64 {
-        nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+        platform::thread_cpu_ns()
     }
 
     fn ticks(&self) -> u64 {
-        machine::ticks()
+        ticks::ticks()
     }
 
     fn unix_time_s(&self) -> u64 {
@@ -45,15 +32,15 @@ impl Clock for PosixEnvironment {
     }
 }
 
-impl Environment for PosixEnvironment {
+impl Environment for SystemEnvironment {
     fn new_event(&self) -> Arc<dyn Event> {
-        Arc::new(PosixEvent::default())
+        Arc::new(SystemEvent::default())
     }
 
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>> {
         let builder = std::thread::Builder::new().name(name.replace('\0', "?"));
         match builder.spawn(body) {
-            Ok(handle) => Ok(Box::new(PosixThread(handle))),
+            Ok(handle) => Ok(Box::new(SystemThread(handle))),
             Err(e) => {
                 let what = format!("cannot start the thread {name}");
                 Err(Error::new(ErrorKind::Io, what).because(e))
@@ -61,41 +48,29 @@ impl Environment for PosixEnvironment {
         }
     }
 
-    #[cfg(any(target_os = "linux", target_os = "android"))]
     fn give_way(&self, nice: u32) {
-        use rustix::process::{getpriority_process, setpriority_process};
-        // Linux means the calling thread by no process; elsewhere it is the process as a whole.
-        if let Ok(now) = getpriority_process(None) {
-            let _ = setpriority_process(None, now.saturating_add_unsigned(nice).min(NICE_MAX));
-        }
+        platform::give_way(nice);
     }
 
     fn random_u128(&self) -> u128 {
-        let mut bytes = [0_u8; 16];
-        let flags = rustix::rand::GetRandomFlags::empty();
-        match rustix::io::retry_on_intr(|| rustix::rand::getrandom(&mut bytes, flags)) {
-            Ok(16) => u128::from_le_bytes(bytes),
-            // A system that forbids the call: the standard library's hash seeds are random too.
-            _ => {
-                let half = || u128::from(RandomState::new().hash_one(monotonic_ns()));
+        match platform::random_bytes() {
+            Some(bytes) => u128::from_le_bytes(bytes),
+            // The standard library's hash seeds are random too.
+            None => {
+                let half = || u128::from(RandomState::new().hash_one(platform::monotonic_ns()));
                 half() << 64 | half()
             }
         }
     }
 
     fn bytes_read(&self) -> Option<BytesRead> {
-        let text = std::fs::read_to_string("/proc/self/io").ok()?;
-        let field = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            line.trim().parse().ok()
-        };
-        Some(BytesRead { by_calls: field("rchar:")?, from_devices: field("read_bytes:")? })
+        platform::bytes_read()
     }
 }
 
-struct PosixThread(std::thread::JoinHandle<()>);
+struct SystemThread(std::thread::JoinHandle<()>);
 
-impl Thread for PosixThread {
+impl Thread for SystemThread {
     fn join(self: Box<Self>) {
         // A panic has been printed by its own thread; whoever joins only needs to know the end.
         let _ = self.0.join();
@@ -109,14 +84,14 @@ impl Thread for PosixThread {
 /// of them sees the other. A notifier that sees a waiter passes through the mutex, so the waiter
 /// has either not looked yet or is already waiting.
 #[derive(Default)]
-struct PosixEvent {
+struct SystemEvent {
     generation: AtomicU64,
     waiters: AtomicUsize,
     mutex: Mutex<()>,
     moved: Condvar,
 }
 
-impl Event for PosixEvent {
+impl Event for SystemEvent {
     fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
@@ -145,7 +120,7 @@ impl Event for PosixEvent {
     }
 }
 
-impl PosixEvent {
+impl SystemEvent {
     fn wait_counted(&self, seen: u64, deadline: Option<Instant>) -> bool {
         let mut guard = lock(&self.mutex);
         while self.generation() == seen {
