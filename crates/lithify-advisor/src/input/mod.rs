@@ -33,6 +33,8 @@ use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
 use crate::watch::Watch;
 
+#[cfg(feature = "parquet")]
+pub use columnar::{ColumnarContent, ContentError};
 pub use detect::Format;
 pub use files::Files;
 pub use lithify::Database;

@@ -10,7 +10,7 @@ use arrow_array::types::Int8Type;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, RecordBatch, StringArray, StructArray};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
-use lithify_advisor::input::{self, Source};
+use lithify_advisor::input::{self, ColumnarContent, ContentError, Source};
 use lithify_advisor::{AdviseError, Silent};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -281,4 +281,78 @@ fn damaged_or_empty_files_of_sqlite_are_errors() {
     let (_directory, path) = sqlite("CREATE VIEW v AS SELECT 1;");
     let error = refusal(&request(&path, &["rocksdb"], &[]));
     assert!(error.to_string().ends_with("has no table"), "{error}");
+}
+
+/// All rows of a file, as text; an error ends them.
+fn contents(
+    path: &Path,
+    key: Option<&str>,
+    value: Option<&str>,
+) -> (Vec<(String, String)>, Option<ContentError>) {
+    let content = ColumnarContent::open(path, key, value);
+    let mut content = content.expect("is read").expect("has columns");
+    let (mut rows, mut key, mut value) = (Vec::new(), Vec::new(), Vec::new());
+    loop {
+        match content.next(&mut key, &mut value) {
+            Ok(false) => return (rows, None),
+            Err(error) => return (rows, Some(error)),
+            Ok(true) => {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                rows.push((text(&key), text(&value)));
+                assert_eq!(content.progress().0, rows.len() as u64);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_of_files_with_columns_say_what_they_hold() {
+    let count = 2 * GROUP as i32 + 5;
+    let (directory, names) = columnar(count);
+    for name in names {
+        let path = directory.path().join(name);
+        let (rows, error) = contents(&path, Some("id"), None);
+        assert!(error.is_none(), "{name}: {error:?}");
+        assert_eq!(rows.len(), count as usize, "{name}");
+        let second = r#"{"id":2,"name":"rock 2","weight":0.5,"tags":["x","x"],"kind":"even","deep":{"inner":2}}"#;
+        assert_eq!(rows[2], ("2".to_owned(), second.to_owned()), "{name}");
+        assert!(rows[3].1.contains(r#""name":null"#), "{name}: {}", rows[3].1);
+        let numbers = rows.iter().enumerate();
+        assert!(numbers.into_iter().all(|(number, (key, _))| *key == number.to_string()));
+        // A dictionary's text, and a number.
+        let (rows, error) = contents(&path, Some("kind"), Some("weight"));
+        assert!(error.is_none() && rows[5] == ("odd".to_owned(), "1.25".to_owned()), "{name}");
+        // The first row without a name is the first of all; behind it nothing is read.
+        let (rows, error) = contents(&path, Some("name"), Some("id"));
+        assert!(rows.is_empty(), "{name}");
+        assert!(
+            matches!(&error, Some(ContentError::Row(1, what)) if what == "column name is null")
+        );
+        let (_, error) = contents(&path, Some("id"), Some("deep"));
+        let is_refused = |what: &str| what.contains("column deep is a list or structure");
+        assert!(
+            matches!(&error, Some(ContentError::Row(1, what)) if is_refused(what)),
+            "{error:?}"
+        );
+        for (key, missing) in [(None, "key"), (Some("ID"), "ID")] {
+            let error = ColumnarContent::open(&path, key, None).err().expect("is no column");
+            assert!(
+                error.is_usage() && error.to_string().contains(&format!("no column {missing};"))
+            );
+        }
+        // Damaged anywhere, it is an error and no panic, or its rows are others.
+        let whole = std::fs::read(&path).expect("is read");
+        for place in (0..whole.len()).step_by(997) {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x55;
+            std::fs::write(&path, damaged).expect("is written");
+            if let Ok(Some(mut content)) = ColumnarContent::open(&path, Some("id"), None) {
+                let (mut key, mut value) = (Vec::new(), Vec::new());
+                while let Ok(true) = content.next(&mut key, &mut value) {}
+            }
+        }
+    }
+    let text = directory.path().join("rocks.csv");
+    std::fs::write(&text, "id,name\n").expect("is written");
+    assert!(ColumnarContent::open(&text, Some("id"), None).expect("is read").is_none());
 }

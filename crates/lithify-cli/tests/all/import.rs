@@ -250,3 +250,46 @@ fn help_has_examples_and_exit_codes() {
         assert!(out.contains("Examples:\n") && out.contains("Exit codes:\n"), "{out}");
     }
 }
+
+#[cfg(feature = "advisor-formats")]
+#[test]
+fn files_with_columns_are_known_by_their_first_bytes() {
+    use arrow_array::{ArrayRef, Int32Array, RecordBatch, StringArray};
+    use std::sync::Arc;
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    // The last row has no name.
+    let columns: [(&str, ArrayRef); 2] = [
+        ("name", Arc::new(StringArray::from(vec![Some("basalt"), Some("chalk"), None]))),
+        ("age", Arc::new(Int32Array::from(vec![3, 1, 2]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(place.join("rocks")).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+
+    let import = ["import", "by-age.db", "rocks", "--create", "--key", "age"];
+    let (out, _) = expect(place, 0, &import);
+    assert!(out.starts_with("3 rows written in batches"), "{out}");
+    let row = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let expected = [
+        row("1", r#"{"name":"chalk","age":1}"#),
+        row("2", r#"{"name":null,"age":2}"#),
+        row("3", r#"{"name":"basalt","age":3}"#),
+    ];
+    assert_eq!(text_rows(&place.join("by-age.db")), expected);
+
+    let import = ["import", "by-name.db", "rocks", "--create", "--key", "name", "--value", "age"];
+    let (_, error) = expect(place, 1, &import);
+    assert_eq!(error, "error: column name is null; 2 rows are written: rocks:3");
+    assert_eq!(text_rows(&place.join("by-name.db")), [row("basalt", "3"), row("chalk", "1")]);
+
+    let (_, error) = expect(place, 2, &["import", "none.db", "rocks", "--create", "--key", "Age"]);
+    assert_eq!(error, "error: no column Age; choose with --key: name, age: rocks");
+    let whole = std::fs::read(place.join("rocks")).unwrap();
+    std::fs::write(place.join("half"), &whole[..whole.len() / 2]).unwrap();
+    let (_, error) = expect(place, 1, &["import", "none.db", "half", "--create", "--key", "age"]);
+    assert!(error.contains("half"), "{error}");
+    assert!(!place.join("none.db").exists());
+}

@@ -1,13 +1,16 @@
 //! Files with columns: Parquet and Arrow, one or many of them one behind the other.
 //!
 //! Owns: rows by their number, over the groups of all files. `cells` makes values of columns, `parquet`
-//! and `arrow` read groups, `guard` makes errors of their panics on damaged files. A row of columns is laid out as a database would (`record`): how Parquet
+//! and `arrow` read groups, `content` gives what rows say one after the other, `guard` makes errors of their panics on damaged files. A row of columns is laid out as a database would (`record`): how Parquet
 //! packs columns says nothing about rows.
 
 mod arrow;
 mod cells;
+mod content;
 mod guard;
 mod parquet;
+
+pub use content::{ColumnarContent, ContentError};
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

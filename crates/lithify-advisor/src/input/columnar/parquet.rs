@@ -11,7 +11,7 @@ use crate::error::{AdviseError, Result};
 
 /// Types are those of Parquet: the ones of Arrow that some writers add can be unreadable, and say nothing
 /// more of the rows.
-fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+pub(super) fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)

@@ -1,5 +1,7 @@
 //! `lithify import`: rows of a file, or of another engine's database, into a column family.
 
+#[cfg(feature = "advisor-formats")]
+mod columnar;
 mod csv;
 mod jsonl;
 mod sink;
@@ -30,7 +32,9 @@ Put the rows of a file into a column family. Rows with a key that is there repla
 CSV has a header. The columns key and value are taken, or those that --key and --value name. With --key
 alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
 value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
-the value is the line as it is. A directory is a database of RocksDB, LevelDB or Lithify; --table
+the value is the line as it is. Parquet and Arrow files are known by their first bytes, and their columns
+are chosen as those of CSV; text and bytes are taken as they are, numbers and times as JSON has them.
+A directory is a database of RocksDB, LevelDB or Lithify; --table
 chooses a column family of it. - is standard input, and needs --format.
 
 Input in the order of keys goes straight into tables and becomes visible at the end, all at once. Other
@@ -45,6 +49,7 @@ Examples:
   lithify import new.db links.csv --create --family links
   lithify import flights.db flights.csv --key id --create
   lithify import events.db - --format jsonl --key id < events.jsonl
+  lithify import trips.db trips.parquet --key trip_id --create
   lithify import new.db /var/lib/app/rocksdb --table events --create
 
 Exit codes:
@@ -100,6 +105,12 @@ pub enum Bad {
     Read(std::io::Error),
     /// What the command asks of it is not there.
     Usage(String),
+    /// It is wrong; the text says where.
+    #[cfg_attr(
+        not(feature = "advisor-formats"),
+        expect(dead_code, reason = "of files with columns")
+    )]
+    Source(String),
 }
 
 /// Reads a line with its end; false at the end of the input.
@@ -166,6 +177,7 @@ pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
                 Bad::Row(line, what) => Fault::failure(format!("{what}; {written}: {file}:{line}")),
                 Bad::Read(error) => Fault::failure(format!("{error}; {written}: {file}")),
                 Bad::Usage(what) => Fault::usage(format!("{what}: {file}")),
+                Bad::Source(what) => Fault::failure(format!("{what}; {written}")),
             });
         }
         Err(Stop::Source(what)) => return Err(Fault::failure(format!("{what}; {written}"))),
@@ -201,6 +213,12 @@ impl Input {
         if arguments.table.is_some() {
             return Err(Fault::usage(format!("--table is for databases; this is a file: {shown}")));
         }
+        if !is_stdin
+            && arguments.format.is_none()
+            && let Some(input) = open_columnar(arguments)?
+        {
+            return Ok(input);
+        }
         let Some(format) = arguments.format.or_else(|| FileFormat::of_name(path)) else {
             return Err(Fault::usage(format!(
                 "say what it is with --format csv or jsonl: {shown}"
@@ -230,6 +248,7 @@ impl Input {
             Bad::Row(line, what) => Fault::failure(format!("{what}: {shown}:{line}")),
             Bad::Read(error) => Fault::usage(format!("cannot be read: {error}: {shown}")),
             Bad::Usage(what) => Fault::usage(format!("{what}: {shown}")),
+            Bad::Source(what) => Fault::failure(what),
         })?;
         Ok(Input::File { records, total_bytes })
     }
@@ -274,6 +293,32 @@ fn read_file(
         sink.put(&row.key, &row.value).map_err(Stop::Engine)?;
     }
     Ok(())
+}
+
+/// A Parquet or Arrow file; nothing if it is another one, or none that can be read.
+#[cfg(feature = "advisor-formats")]
+fn open_columnar(arguments: &ImportArguments) -> Result<Option<Input>, Fault> {
+    let path = arguments.file.as_path();
+    // What is wrong with a file that cannot be read is said where all files are opened.
+    let Ok(metadata) = path.metadata() else { return Ok(None) };
+    if !metadata.is_file() {
+        return Ok(None);
+    }
+    let (key, value) = (arguments.key.as_deref(), arguments.value.as_deref());
+    match columnar::ColumnarRows::open(path, key, value, metadata.len()) {
+        Ok(None) => Ok(None),
+        Ok(Some(rows)) => {
+            Ok(Some(Input::File { records: Box::new(rows), total_bytes: metadata.len() }))
+        }
+        Err(error) if error.is_usage() => Err(Fault::usage(error)),
+        Err(error) => Err(Fault::failure(error)),
+    }
+}
+
+/// This program was built without these files.
+#[cfg(not(feature = "advisor-formats"))]
+fn open_columnar(_: &ImportArguments) -> Result<Option<Input>, Fault> {
+    Ok(None)
 }
 
 fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
