@@ -32,8 +32,8 @@ Put the rows of a file into a column family. Rows with a key that is there repla
 CSV has a header. The columns key and value are taken, or those that --key and --value name. With --key
 alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
 value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
-the value is the line as it is. Parquet and Arrow files are known by their first bytes, and their columns
-are chosen as those of CSV; text and bytes are taken as they are, numbers and times as JSON has them.
+the value is the line as it is. Parquet and Arrow files are known by their first bytes; their columns are
+chosen as those of CSV. Text and bytes are taken as they are, numbers and times as JSON has them.
 A directory is a database of RocksDB, LevelDB or Lithify; --table
 chooses a column family of it. - is standard input, and needs --format.
 
