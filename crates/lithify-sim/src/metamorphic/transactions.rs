@@ -15,6 +15,12 @@ use std::sync::Arc;
 /// A row: the incarnation of its family, and its key.
 type Row = (u32, Key);
 
+/// What the engine takes to remember a row, beside its key.
+const NOTED_ROW_BYTES: usize = 64;
+
+/// The part of the memory budget that it takes for what was written lately.
+const REMEMBERED_DIVISOR: usize = 32;
+
 /// What was changed while a transaction with a snapshot was open.
 #[derive(Default)]
 pub(super) struct Changes {
@@ -22,6 +28,8 @@ pub(super) struct Changes {
     keys: HashMap<Row, u64>,
     ranges: Vec<(u32, Key, Key, u64)>,
     last_ingest: u64,
+    /// Bytes of keys so far, and about what the engine takes to remember each, by the times.
+    noted_bytes: Vec<(u64, usize)>,
     watchers: usize,
 }
 
@@ -32,9 +40,12 @@ impl Changes {
             return;
         }
         self.now += 1;
+        let mut bytes = 0;
         for (incarnation, change) in writes {
+            bytes += NOTED_ROW_BYTES;
             match change {
                 Change::DeleteRange(start, end) => {
+                    bytes += start.len() + end.len();
                     self.ranges.push((incarnation, start.clone(), end.clone(), self.now));
                 }
                 Change::Put(key, _)
@@ -42,10 +53,19 @@ impl Changes {
                 | Change::SingleDelete(key)
                 | Change::Merge(key, _)
                 | Change::Once(key, _) => {
+                    bytes += key.len();
                     self.keys.insert((incarnation, key.clone()), self.now);
                 }
             }
         }
+        self.noted_bytes.push((self.now, bytes));
+    }
+
+    /// Whether more was written after `at` than an engine with this budget has to remember: half of what it
+    /// may, as it forgets the older half when it is full.
+    fn may_be_forgotten(&self, at: u64, budget_bytes: usize) -> bool {
+        let behind = self.noted_bytes.iter().rev().take_while(|(when, _)| *when > at);
+        behind.map(|(_, bytes)| bytes).sum::<usize>() >= budget_bytes / (2 * REMEMBERED_DIVISOR)
     }
 
     /// Whether anything of a span was written, or deleted by range, after `at`.
@@ -526,7 +546,13 @@ impl Session<'_> {
             || reads.stretches.iter().any(has_changed);
         match is_stale {
             true => Verdict::MustConflict,
-            false if reads.spans.iter().any(has_changed) || self.changes.has_ingested(*at) => {
+            false
+                if reads.spans.iter().any(has_changed)
+                    || self.changes.has_ingested(*at)
+                    || self
+                        .changes
+                        .may_be_forgotten(*at, self.settings.database.memory_budget_bytes) =>
+            {
                 Verdict::MayConflict
             }
             false => Verdict::Commits,
