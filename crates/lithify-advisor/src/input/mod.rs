@@ -34,7 +34,7 @@ use crate::rows::{Row, Rows};
 use crate::watch::Watch;
 
 #[cfg(feature = "parquet")]
-pub use columnar::{ColumnarContent, ContentError};
+pub use columnar::{ColumnarContent, ContentError, columnar_name};
 pub use detect::Format;
 pub use files::Files;
 pub use lithify::Database;

@@ -328,12 +328,9 @@ fn rows_of_files_with_columns_say_what_they_hold() {
         assert!(
             matches!(&error, Some(ContentError::Row(1, what)) if what == "column name is null")
         );
-        let (_, error) = contents(&path, Some("id"), Some("deep"));
-        let is_refused = |what: &str| what.contains("column deep is a list or structure");
-        assert!(
-            matches!(&error, Some(ContentError::Row(1, what)) if is_refused(what)),
-            "{error:?}"
-        );
+        let error = ColumnarContent::open(&path, Some("id"), Some("deep")).err().expect("is none");
+        let what = "column deep is a list or structure; leave --value out: ";
+        assert!(error.is_usage() && error.to_string().starts_with(what), "{error}");
         for (key, missing) in [(None, "key"), (Some("ID"), "ID")] {
             let error = ColumnarContent::open(&path, key, None).err().expect("is no column");
             assert!(
@@ -355,4 +352,56 @@ fn rows_of_files_with_columns_say_what_they_hold() {
     let text = directory.path().join("rocks.csv");
     std::fs::write(&text, "id,name\n").expect("is written");
     assert!(ColumnarContent::open(&text, Some("id"), None).expect("is read").is_none());
+}
+
+#[test]
+fn times_with_zones_bytes_and_odd_numbers_are_what_they_are_in_both_kinds_of_file() {
+    use arrow_array::builder::BinaryDictionaryBuilder;
+    use arrow_array::{BinaryArray, TimestampSecondArray};
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut packed = BinaryDictionaryBuilder::<Int8Type>::new();
+    [&[0xff][..], &[0, 1]].iter().for_each(|bytes| packed.append_value(bytes));
+    let times = TimestampSecondArray::from(vec![0, 86_400]);
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("utc", Arc::new(times.clone().with_timezone("UTC"))),
+        ("berlin", Arc::new(times.with_timezone("Europe/Berlin"))),
+        ("packed", Arc::new(packed.finish())),
+        ("bytes", Arc::new(BinaryArray::from_vec(vec![&[0xfe][..], &[]]))),
+        ("odd", Arc::new(Float64Array::from(vec![1.5, f64::NAN]))),
+    ];
+    let batch = RecordBatch::try_from_iter(columns).expect("is a batch");
+    write_parquet(&directory.path().join("rocks.parquet"), &batch);
+    write_arrow(&directory.path().join("rocks.arrow"), &batch);
+    for name in ["rocks.parquet", "rocks.arrow"] {
+        let path = directory.path().join(name);
+        let of = |key: &str, value: &str| {
+            let content = ColumnarContent::open(&path, Some(key), Some(value));
+            let mut content = content.expect("is read").expect("has columns");
+            let (mut key, mut value) = (Vec::new(), Vec::new());
+            let next = content.next(&mut key, &mut value);
+            assert!(matches!(next, Ok(true)), "{name}: {next:?}");
+            (key, value, content)
+        };
+        let (packed, utc, _) = of("packed", "utc");
+        assert_eq!((&packed[..], &utc[..]), (&[0xff][..], &b"1970-01-01T00:00:00Z"[..]), "{name}");
+        let (bytes, odd, mut content) = of("bytes", "odd");
+        assert_eq!((&bytes[..], &odd[..]), (&[0xfe][..], &b"1.5"[..]), "{name}");
+        let next = content.next(&mut Vec::new(), &mut Vec::new());
+        let is_odd = |what: &str| what == "column odd is no finite number";
+        assert!(matches!(&next, Err(ContentError::Row(2, what)) if is_odd(what)), "{next:?}");
+        let (rows, error) = contents(&path, Some("utc"), None);
+        assert!(error.is_none() && rows.len() == 2, "{name}: {error:?}");
+        assert!(rows[1].1.ends_with(r#""bytes":"","odd":null}"#), "{name}: {}", rows[1].1);
+    }
+    let twice: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(Int32Array::from(vec![1]))),
+        ("a", Arc::new(Int32Array::from(vec![1]))),
+        ("a", Arc::new(Int32Array::from(vec![2]))),
+    ];
+    let path = directory.path().join("twice.parquet");
+    write_parquet(&path, &RecordBatch::try_from_iter(twice).expect("is a batch"));
+    for value in [None, Some("a")] {
+        let error = ColumnarContent::open(&path, Some("id"), value).err().expect("is ambiguous");
+        assert!(error.is_usage() && error.to_string().contains("several columns a"), "{error}");
+    }
 }

@@ -2,7 +2,6 @@
 //!
 //! A test that counts what belongs to the process is a program of its own beside this one.
 
-#[cfg(target_os = "linux")]
 // What only Linux tells of threads.
 #[cfg(all(target_os = "linux", not(lithify_portable)))]
 mod background;

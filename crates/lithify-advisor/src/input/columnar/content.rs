@@ -1,17 +1,19 @@
 //! What the rows of a file with columns say, one after the other: for whoever stores them, not for whoever
 //! measures how they would be laid out.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use ::parquet::arrow::ProjectionMask;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_ipc::reader::FileReader;
 use arrow_json::WriterBuilder;
 use arrow_json::writer::LineDelimited;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use serde_json::value::RawValue;
 
 use super::{Kind, guarded, parquet, wrong};
@@ -22,16 +24,26 @@ type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowErr
 /// Keys and values out of a Parquet or Arrow file.
 ///
 /// A key is a column, a value another one or the whole row as a JSON object. Text and bytes are taken as
-/// they are; numbers, times and what else is no list or structure as JSON writes them.
+/// they are; numbers, times and what else is no list or structure as JSON writes them. In whole rows bytes
+/// are hexadecimal digits, and numbers that are none or infinite are null.
 pub struct ColumnarContent {
     path: PathBuf,
     kind: Kind,
     batches: Batches,
+    /// Among the columns that are read.
     key: usize,
     value: Option<usize>,
     batch: Option<Batch>,
     rows: u64,
     rows_in_all: u64,
+}
+
+/// The name of the kind of file that has columns, by its first bytes; nothing for others.
+///
+/// # Errors
+/// It cannot be read.
+pub fn columnar_name(path: &Path) -> Result<Option<&'static str>> {
+    Ok(Kind::of(&super::super::head(path)?).map(Kind::name))
 }
 
 /// Why there is no next row.
@@ -61,9 +73,20 @@ impl ColumnarContent {
             Some(key) => (key, value),
             None => ("key", Some("value")),
         };
-        let key = column(path, &schema, key)?;
-        let value = value.map(|name| column(path, &schema, name)).transpose()?;
-        let batches = guarded(|| kind.batches(path)).unwrap_or_else(|| Err(kind.gave_up(path)))?;
+        let key = column(path, &schema, key, "--key")?;
+        let value = value.map(|name| column(path, &schema, name, "--value")).transpose()?;
+        // What is not asked for is not decoded.
+        let columns: BTreeSet<usize> = match value {
+            Some(value) => [key, value].iter().copied().collect(),
+            None => (0..schema.fields().len()).collect(),
+        };
+        if value.is_none() {
+            check_names(path, &schema)?;
+        }
+        let place_of = |column: usize| columns.iter().position(|read| *read == column).unwrap_or(0);
+        let (key, value) = (place_of(key), value.map(place_of));
+        let batches = guarded(|| kind.batches(path, &columns));
+        let batches = batches.unwrap_or_else(|| Err(kind.gave_up(path)))?;
         let rows_in_all = groups.iter().sum();
         let path = path.to_path_buf();
         Ok(Some(ColumnarContent {
@@ -109,27 +132,60 @@ impl ColumnarContent {
 }
 
 impl Kind {
-    fn batches(self, path: &Path) -> Result<Batches> {
+    /// Batches of some of the columns, in the order of the file.
+    fn batches(self, path: &Path, columns: &BTreeSet<usize>) -> Result<Batches> {
+        let columns = columns.iter().copied();
         Ok(match self {
             Kind::Parquet => {
-                let reader = parquet::open(path)?.build().map_err(|error| wrong(path, error))?;
-                Box::new(reader)
+                let builder = parquet::open_for_content(path)?;
+                let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
+                let reader = builder.with_projection(mask).build();
+                Box::new(reader.map_err(|error| wrong(path, error))?)
             }
             Kind::Arrow => {
                 let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
-                let reader = FileReader::try_new(BufReader::new(file), None);
+                let reader = FileReader::try_new(BufReader::new(file), Some(columns.collect()));
                 Box::new(reader.map_err(|error| wrong(path, error))?)
             }
         })
     }
 }
 
-fn column(path: &Path, schema: &SchemaRef, name: &str) -> Result<usize> {
-    schema.index_of(name).map_err(|_| {
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let (path, names) = (path.display(), names.join(", "));
-        AdviseError::usage(format_args!("no column {name}; choose with --key: {names}: {path}"))
-    })
+/// The column of a name. It has to be one, and its values neither lists nor structures.
+fn column(path: &Path, schema: &SchemaRef, name: &str, flag: &str) -> Result<usize> {
+    let usage = |what: String| AdviseError::usage(format_args!("{what}: {}", path.display()));
+    let fields = schema.fields();
+    let mut found = fields.iter().enumerate().filter(|(_, field)| field.name() == name);
+    let Some((place, field)) = found.next() else {
+        let names: Vec<String> = fields.iter().map(|field| shown(field)).collect();
+        return Err(usage(format!("no column {name}; choose with {flag}: {}", names.join(", "))));
+    };
+    if found.next().is_some() {
+        return Err(usage(format!("there are several columns {name}")));
+    }
+    let is_nested = |kind: &DataType| kind.is_nested() && !matches!(kind, DataType::Dictionary(..));
+    if is_nested(field.data_type()) {
+        return Err(usage(format!("column {name} is a list or structure; leave {flag} out")));
+    }
+    Ok(place)
+}
+
+/// A name in one line.
+fn shown(field: &Field) -> String {
+    field.name().escape_debug().to_string()
+}
+
+/// Two fields of an object must not have one name.
+fn check_names(path: &Path, schema: &SchemaRef) -> Result<()> {
+    let mut names = BTreeSet::new();
+    match schema.fields().iter().find(|field| !names.insert(field.name())) {
+        None => Ok(()),
+        Some(field) => Err(AdviseError::usage(format_args!(
+            "there are several columns {}; choose one with --value: {}",
+            shown(field),
+            path.display()
+        ))),
+    }
 }
 
 /// Some rows of a file.
@@ -173,15 +229,18 @@ enum Contents {
     /// Text or bytes.
     Bytes(String, ArrayRef),
     /// A column of another type, as objects with this column alone.
-    Json(String, Lines),
+    Json(String, ArrayRef, Lines),
     /// Whole rows.
     Rows(Lines),
 }
 
 impl Contents {
     fn of_column(batch: &RecordBatch, column: usize) -> std::result::Result<Contents, String> {
-        let array = batch.column(column);
-        let name = batch.schema_ref().field(column).name().clone();
+        let name = shown(batch.schema_ref().field(column));
+        let mut array = batch.column(column).clone();
+        if let DataType::Dictionary(_, kind) = array.data_type() {
+            array = arrow_cast::cast(&array, kind).map_err(|error| error.to_string())?;
+        }
         Ok(match array.data_type() {
             DataType::Utf8
             | DataType::Binary
@@ -191,8 +250,9 @@ impl Contents {
             | DataType::BinaryView
             | DataType::FixedSizeBinary(_) => Contents::Bytes(name, array.clone()),
             _ => {
-                let alone = batch.project(&[column]).map_err(|error| error.to_string())?;
-                Contents::Json(name, Lines::of(&alone)?)
+                let alone = RecordBatch::try_from_iter([(NAME_ALONE, array.clone())]);
+                let lines = Lines::of(&alone.map_err(|error| error.to_string())?)?;
+                Contents::Json(name, array, lines)
             }
         })
     }
@@ -203,7 +263,10 @@ impl Contents {
                 let found = bytes_of(array, row);
                 bytes.extend_from_slice(found.ok_or_else(|| format!("column {name} is null"))?);
             }
-            Contents::Json(name, lines) => append_scalar(name, lines.line(row), bytes)?,
+            Contents::Json(name, array, _) if array.is_null(row) => {
+                return Err(format!("column {name} is null"));
+            }
+            Contents::Json(name, _, lines) => append_scalar(name, lines.line(row), bytes)?,
             Contents::Rows(lines) => bytes.extend_from_slice(lines.line(row)),
         }
         Ok(())
@@ -226,31 +289,27 @@ fn bytes_of(array: &ArrayRef, row: usize) -> Option<&[u8]> {
     })
 }
 
+/// What the column of an object is called that has no other.
+const NAME_ALONE: &str = "value";
+
+/// An object with one column alone.
+#[derive(serde::Deserialize)]
+struct Alone<'t> {
+    #[serde(borrow)]
+    value: &'t RawValue,
+}
+
 /// Appends the one field of an object: text without its quotes, else what stands there.
 fn append_scalar(name: &str, line: &[u8], bytes: &mut Vec<u8>) -> std::result::Result<(), String> {
-    let object: std::collections::BTreeMap<&str, &RawValue>;
-    let owned: std::collections::BTreeMap<String, &RawValue>;
-    let raw = match serde_json::from_slice(line) {
-        Ok(found) => {
-            object = found;
-            object.values().next().copied()
-        }
-        // A name with escapes cannot be borrowed.
-        Err(_) => {
-            owned = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-            owned.values().next().copied()
-        }
-    };
-    let raw = raw.map_or("null", RawValue::get);
+    let alone: Alone<'_> = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let raw = alone.value.get();
     match raw.as_bytes().first() {
         Some(b'"') => {
             let text: String = serde_json::from_str(raw).map_err(|error| error.to_string())?;
             bytes.extend_from_slice(text.as_bytes());
         }
-        Some(b'{' | b'[') => {
-            return Err(format!("column {name} is a list or structure; leave --value out"));
-        }
-        _ if raw == "null" => return Err(format!("column {name} is null")),
+        // JSON has no such numbers.
+        _ if raw == "null" => return Err(format!("column {name} is no finite number")),
         _ => bytes.extend_from_slice(raw.as_bytes()),
     }
     Ok(())

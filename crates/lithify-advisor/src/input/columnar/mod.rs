@@ -10,7 +10,7 @@ mod content;
 mod guard;
 mod parquet;
 
-pub use content::{ColumnarContent, ContentError};
+pub use content::{ColumnarContent, ContentError, columnar_name};
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

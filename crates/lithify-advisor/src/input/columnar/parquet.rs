@@ -10,10 +10,22 @@ use super::{BATCH_ROWS, Batches, wrong};
 use crate::error::{AdviseError, Result};
 
 /// Types are those of Parquet: the ones of Arrow that some writers add can be unreadable, and say nothing
-/// more of the rows.
-pub(super) fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+/// more of how rows are laid out.
+fn open(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    open_with(path, ArrowReaderOptions::new().with_skip_arrow_metadata(true))
+}
+
+/// Types are those of Arrow if the writer added them and they can be read: a number of Parquet may be a
+/// time of Arrow.
+pub(super) fn open_for_content(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    open_with(path, ArrowReaderOptions::new()).or_else(|_| open(path))
+}
+
+fn open_with(
+    path: &Path,
+    options: ArrowReaderOptions,
+) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
         .map_err(|error| wrong(path, error))
 }

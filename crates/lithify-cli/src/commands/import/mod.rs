@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use lithify::{KEY_SIZE_MAX, VALUE_SIZE_MAX};
+#[cfg(feature = "advisor-formats")]
+use lithify_advisor::input::columnar_name;
 use lithify_advisor::input::{Database, Source};
 use lithify_lab_engines::stores;
 
@@ -213,10 +215,7 @@ impl Input {
         if arguments.table.is_some() {
             return Err(Fault::usage(format!("--table is for databases; this is a file: {shown}")));
         }
-        if !is_stdin
-            && arguments.format.is_none()
-            && let Some(input) = open_columnar(arguments)?
-        {
+        if !is_stdin && let Some(input) = open_columnar(arguments)? {
             return Ok(input);
         }
         let Some(format) = arguments.format.or_else(|| FileFormat::of_name(path)) else {
@@ -299,10 +298,21 @@ fn read_file(
 #[cfg(feature = "advisor-formats")]
 fn open_columnar(arguments: &ImportArguments) -> Result<Option<Input>, Fault> {
     let path = arguments.file.as_path();
-    // What is wrong with a file that cannot be read is said where all files are opened.
-    let Ok(metadata) = path.metadata() else { return Ok(None) };
+    let metadata = path.metadata();
+    let metadata =
+        metadata.map_err(|e| Fault::usage(format!("cannot be read: {e}: {}", path.display())))?;
+    // Named pipes are read once, from their beginning.
     if !metadata.is_file() {
         return Ok(None);
+    }
+    if arguments.format.is_some() {
+        return match columnar_name(path) {
+            Ok(Some(kind)) => {
+                let what = format!("this is a {kind} file; leave --format out");
+                Err(Fault::usage(format!("{what}: {}", path.display())))
+            }
+            _ => Ok(None),
+        };
     }
     let (key, value) = (arguments.key.as_deref(), arguments.value.as_deref());
     match columnar::ColumnarRows::open(path, key, value, metadata.len()) {

@@ -1,0 +1,239 @@
+//! Two programs of ordinary users on Lithify and on fjall: a job queue, and counters.
+//!
+//! `cargo run --release -p lithify-lab-embedded --example programs -- queue|counters lithify|fjall 1000000`
+//!
+//! Both stores run with their defaults: what a commit wrote is in the operating system's hands, and nobody
+//! waits for the disk. A claim of a job is a transaction of its own. Lithify's workers pass jobs that
+//! others are at; fjall has one writing transaction at a time.
+
+use fjall::{KeyspaceCreateOptions, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace};
+use lithify::{CfOptions, ColumnFamily, Db, MergeOperator, Options};
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
+
+const WORKERS: usize = 4;
+const PRODUCERS: u64 = 2;
+const COUNTERS: u64 = 10_000;
+
+/// What the programs ask of a store.
+trait Store: Sync {
+    /// Puts a job, or sets a row.
+    fn put(&self, key: [u8; 8], value: &[u8]) -> Outcome<()>;
+    /// Takes the first job that nobody else is at; its number.
+    fn take_first(&self) -> Outcome<Option<u64>>;
+    /// Adds one.
+    fn add(&self, key: [u8; 8]) -> Outcome<()>;
+    /// The sum of all values.
+    fn sum(&self) -> Outcome<u64>;
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+fn job(key: &[u8]) -> u64 {
+    key.try_into().map_or(u64::MAX, u64::from_be_bytes)
+}
+
+struct Lithify(Db, ColumnFamily);
+
+impl Lithify {
+    fn open(directory: &Path) -> Outcome<Self> {
+        let db = Db::open(directory, Options::default())?;
+        let options = CfOptions { merge_operator: MergeOperator::add(), ..CfOptions::default() };
+        let rows = db.column_family("rows", options)?;
+        Ok(Lithify(db, rows))
+    }
+}
+
+impl Store for Lithify {
+    fn put(&self, key: [u8; 8], value: &[u8]) -> Outcome<()> {
+        Ok(self.1.put(key, value)?)
+    }
+
+    fn take_first(&self) -> Outcome<Option<u64>> {
+        let mut transaction = self.0.transaction();
+        let Some((key, _)) = transaction.lock_first(&self.1, ..)? else { return Ok(None) };
+        let number = job(&key);
+        transaction.delete(&self.1, key)?;
+        transaction.commit()?;
+        Ok(Some(number))
+    }
+
+    fn add(&self, key: [u8; 8]) -> Outcome<()> {
+        Ok(self.1.merge(key, 1_u64.to_le_bytes())?)
+    }
+
+    fn sum(&self) -> Outcome<u64> {
+        self.1.values().try_fold(0, |sum, value| Ok(sum + number(&value?)))
+    }
+}
+
+struct Fjall(SingleWriterTxDatabase, SingleWriterTxKeyspace);
+
+impl Fjall {
+    fn open(directory: &Path) -> Outcome<Self> {
+        let database = SingleWriterTxDatabase::builder(directory).open()?;
+        let rows = database.keyspace("rows", KeyspaceCreateOptions::default)?;
+        Ok(Fjall(database, rows))
+    }
+}
+
+impl Store for Fjall {
+    fn put(&self, key: [u8; 8], value: &[u8]) -> Outcome<()> {
+        Ok(self.1.insert(key, value)?)
+    }
+
+    fn take_first(&self) -> Outcome<Option<u64>> {
+        let mut transaction = self.0.write_tx();
+        let Some(first) = transaction.first_key_value(&self.1) else { return Ok(None) };
+        let key = first.key()?;
+        let number = job(&key);
+        transaction.remove(&self.1, key);
+        transaction.commit()?;
+        Ok(Some(number))
+    }
+
+    fn add(&self, key: [u8; 8]) -> Outcome<()> {
+        let add = |old: Option<&fjall::UserValue>| {
+            Some((old.map_or(0, |old| number(old)) + 1).to_le_bytes().into())
+        };
+        self.1.update_fetch(key, add)?;
+        Ok(())
+    }
+
+    fn sum(&self) -> Outcome<u64> {
+        self.0.read_tx().iter(&self.1).try_fold(0, |sum, row| Ok(sum + number(&row.value()?)))
+    }
+}
+
+/// When each tenth of all claims was done.
+struct Tenths {
+    total: u64,
+    started: Instant,
+    done: AtomicU64,
+    times: Mutex<Vec<Duration>>,
+}
+
+impl Tenths {
+    fn count(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(self.total / 10)
+            && let Ok(mut times) = self.times.lock()
+        {
+            times.push(self.started.elapsed());
+        }
+    }
+}
+
+fn queue(store: &dyn Store, total: u64) -> Outcome<()> {
+    let (next, taken) = (AtomicU64::new(0), AtomicU64::new(0));
+    let times = Mutex::new(Vec::new());
+    let tenths = Tenths { total, started: Instant::now(), done: AtomicU64::new(0), times };
+    let produce = || -> Outcome<()> {
+        for _ in 0..total / PRODUCERS {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            store.put(number.to_be_bytes(), b"resize a picture")?;
+        }
+        Ok(())
+    };
+    let work = || -> Outcome<()> {
+        while tenths.done.load(Ordering::Relaxed) < total {
+            match store.take_first()? {
+                Some(number) => {
+                    taken.fetch_add(number, Ordering::Relaxed);
+                    tenths.count();
+                }
+                None => std::thread::yield_now(),
+            }
+        }
+        Ok(())
+    };
+    in_threads(&[(PRODUCERS as usize, &produce), (WORKERS, &work)])?;
+    let seconds = tenths.started.elapsed().as_secs_f64();
+    let is_each_once = taken.into_inner() == total * (total - 1) / 2;
+    let mut times = tenths.times.into_inner().unwrap_or_default();
+    times.sort_unstable();
+    let length = |tenth: usize| {
+        let before = tenth.checked_sub(1).map_or(Duration::ZERO, |before| times[before]);
+        (times[tenth] - before).as_secs_f64()
+    };
+    println!(
+        "{:.0} jobs a second, put and taken, in {seconds:.2} s; the first tenth {:.0}, the last {:.0}; {}",
+        total as f64 / seconds,
+        total as f64 / 10.0 / length(0),
+        total as f64 / 10.0 / length(9),
+        if is_each_once { "each once" } else { "NOT EACH ONCE" },
+    );
+    Ok(())
+}
+
+fn counters(store: &dyn Store, total: u64) -> Outcome<()> {
+    let seed = AtomicU64::new(0);
+    let started = Instant::now();
+    let count = || -> Outcome<()> {
+        let mut random = seed.fetch_add(1, Ordering::Relaxed) + 1;
+        for _ in 0..total / WORKERS as u64 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            store.add((random % COUNTERS).to_be_bytes())?;
+        }
+        Ok(())
+    };
+    in_threads(&[(WORKERS, &count)])?;
+    let seconds = started.elapsed().as_secs_f64();
+    println!("{:.0} additions a second; the sum is {}", total as f64 / seconds, store.sum()?);
+    Ok(())
+}
+
+type Body<'b> = &'b (dyn Fn() -> Outcome<()> + Sync);
+
+/// Runs so many threads of each, and waits for all.
+fn in_threads(bodies: &[(usize, Body<'_>)]) -> Outcome<()> {
+    std::thread::scope(|scope| {
+        let each = bodies.iter().flat_map(|(count, body)| std::iter::repeat_n(*body, *count));
+        let threads: Vec<_> = each.map(|body| scope.spawn(body)).collect();
+        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    })
+}
+
+fn run(arguments: &[String]) -> Outcome<()> {
+    let usage = "programs queue|counters lithify|fjall [NUMBER]";
+    let (Some(program), Some(store)) = (arguments.first(), arguments.get(1)) else {
+        return Err(usage.into());
+    };
+    // Whole tenths, and the same for each thread.
+    let total = arguments.get(2).map_or(Ok(1_000_000), |text| text.parse::<u64>())? / 40 * 40;
+    let directory = std::env::temp_dir().join(format!("programs-{}", std::process::id()));
+    let opened: Box<dyn Store> = match store.as_str() {
+        "lithify" => Box::new(Lithify::open(&directory)?),
+        "fjall" => Box::new(Fjall::open(&directory)?),
+        _ => return Err(usage.into()),
+    };
+    let ended = match program.as_str() {
+        "queue" if total > 0 => queue(&*opened, total),
+        "counters" if total > 0 => counters(&*opened, total),
+        _ => Err(usage.into()),
+    };
+    drop(opened);
+    let _ = std::fs::remove_dir_all(&directory);
+    ended
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
