@@ -77,9 +77,21 @@ impl FileFormat {
     }
 }
 
+/// Whether a name promises a file with columns.
+fn is_columnar(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str());
+    end.is_some_and(|end| matches!(end, "parquet" | "arrow" | "feather"))
+}
+
 /// Writes them.
 pub fn run(arguments: &ExportArguments) -> Result<(), Fault> {
     let range = arguments.range.range()?;
+    if let Some(path) = arguments.output.as_deref().filter(|path| is_columnar(path))
+        && arguments.format.is_none()
+    {
+        let what = "files with columns are not written; name a .csv or .jsonl file";
+        return Err(Fault::usage(format!("{what}: {}", path.display())));
+    }
     let by_name = arguments.output.as_deref().and_then(FileFormat::of_name);
     let format = match arguments.format.or(by_name).unwrap_or(FileFormat::Jsonl) {
         FileFormat::Csv => RowFormat::Csv,

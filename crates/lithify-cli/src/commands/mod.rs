@@ -37,8 +37,10 @@ pub enum Command {
     #[command(about = "Print the value of a key")]
     Get(get::GetArguments),
     #[command(about = "Set the value of a key")]
+    #[command(alias = "set")]
     Put(put::PutArguments),
     #[command(about = "Remove a key, or all keys of a range")]
+    #[command(aliases = ["del", "rm"])]
     Delete(delete::DeleteArguments),
     #[command(about = "Print rows in the order of their keys")]
     Scan(scan::ScanArguments),

@@ -285,6 +285,15 @@ fn files_with_columns_are_known_by_their_first_bytes() {
     assert_eq!(error, "error: column name is null; 2 rows are written: rocks:3");
     assert_eq!(text_rows(&place.join("by-name.db")), [row("basalt", "3"), row("chalk", "1")]);
 
+    let (_, error) = expect(place, 2, &["import", "none.db", "rocks", "--format", "csv"]);
+    assert_eq!(error, "error: this is a Parquet file; leave --format out: rocks");
+    let (_, error) = expect(place, 2, &["import", "none.db", "rubble.parquet", "--key", "age"]);
+    assert!(error.contains("cannot be read: No such file"), "{error}");
+    let (_, error) = expect(place, 2, &["export", "by-age.db", "-o", "out.parquet"]);
+    assert!(error.contains("files with columns are not written"), "{error}");
+    assert!(!place.join("out.parquet").exists());
+    expect(place, 0, &["set", "by-age.db", "4", "slate"]);
+    expect(place, 0, &["del", "by-age.db", "4"]);
     let (_, error) = expect(place, 2, &["import", "none.db", "rocks", "--create", "--key", "Age"]);
     assert_eq!(error, "error: no column Age; choose with --key: name, age: rocks");
     let whole = std::fs::read(place.join("rocks")).unwrap();

@@ -478,6 +478,12 @@ impl Session<'_> {
             | Change::Once(key, _) => key,
         };
         let row = (incarnation, key.clone());
+        // No lock keeps others from putting the row a second time before the single delete of the first
+        // put: only a row that was read is compared at the commit.
+        if let (Some(reads), Change::Once(..)) = (&mut open.reads, &write.change) {
+            open.transaction.get(&handle, key).map_err(|error| error.to_string())?;
+            reads.keys.push(row.clone());
+        }
         let grant = self.lock(open, slot, write.family, &row);
         let change = match &write.change {
             Change::Once(key, value) => {

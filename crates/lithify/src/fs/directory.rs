@@ -105,9 +105,16 @@ impl StagedDirectory {
     pub(crate) fn finish(mut self) -> Result<()> {
         self.files.sync_directory(&self.path)?;
         check_free(&*self.files, &self.target)?;
-        self.files.rename(&self.path, &self.target)?;
+        let mut lock = self.lock.take();
+        if cfg!(not(unix)) {
+            // A directory with an open file in it cannot be renamed there.
+            drop(lock.take());
+        }
+        if let Err(error) = self.files.rename(&self.path, &self.target) {
+            self.clear();
+            return Err(error);
+        }
         // It is whole from now on, and no longer this one's to clear.
-        let lock = self.lock.take();
         let named = self.files.sync_directory(parent_of(&self.target));
         drop(lock);
         named.map_err(|error| {

@@ -10,10 +10,8 @@ use std::ptr::NonNull;
 /// The size that pages are taken for; all systems' pages are a part or a multiple of it.
 const PAGE_BYTES: usize = 4096;
 
-/// What `size_bytes` is laid out as: huge pages are aligned to their size.
 fn layout(size_bytes: usize) -> Option<Layout> {
-    let alignment = if size_bytes == HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { PAGE_BYTES };
-    Layout::from_size_align(size_bytes, alignment).ok().filter(|layout| layout.size() > 0)
+    Layout::from_size_align(size_bytes, PAGE_BYTES).ok().filter(|layout| layout.size() > 0)
 }
 
 /// Whole small pages.
@@ -23,7 +21,8 @@ pub(super) fn map(size_bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout) })
 }
 
-/// One huge page, aligned.
+/// As much as a huge page. Allocators take twice as much for one that is aligned to its size, and there
+/// is nothing to gain from it.
 pub(super) fn map_huge() -> Option<NonNull<u8>> {
     map(HUGE_PAGE_BYTES)
 }

@@ -330,7 +330,8 @@ impl Transaction {
     }
 
     /// Removes a key that was put exactly once, once committed; see
-    /// [`ColumnFamily::single_delete`] for the contract.
+    /// [`ColumnFamily::single_delete`] for the contract. An optimistic transaction keeps nobody from
+    /// putting the row a second time: read it in the transaction first, so that its commit notices.
     ///
     /// # Errors
     /// As [`Transaction::put`].

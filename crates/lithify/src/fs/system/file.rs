@@ -220,7 +220,7 @@ impl File for SystemFile {
         if planted!(SystemSyncSkipped) {
             return Ok(());
         }
-        self.file.sync_data().map_err(|e| self.failed("cannot sync", e))
+        platform::sync_data(&self.file, &self.path).map_err(|e| self.failed("cannot sync", e))
     }
 
     fn sync_range(&self, offset: u64, length: u64) -> Result<()> {

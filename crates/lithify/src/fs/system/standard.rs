@@ -1,6 +1,6 @@
 //! What the standard library alone can do, where the system is not Linux, or by
 //! `--cfg lithify_portable`. Durability is what its `sync_data` and `sync_all` give: on macOS they
-//! flush the drive's cache; Windows makes names durable by the file system's own journal.
+//! flush the drive's cache; Windows has no call that makes names durable.
 //!
 //! Not to be had here: reads past the page cache, space made ahead, hints, free space, and the CPU
 //! time of a thread, in whose place stands the time that passed.
@@ -119,6 +119,16 @@ pub(super) fn write_at(file: &File, buffers: &[IoSlice<'_>], offset: u64) -> io:
     retried(|| write_once(file, &gathered, offset))
 }
 
+/// Windows syncs only files that were opened for writing: one that was not is opened again.
+pub(super) fn sync_data(file: &File, path: &Path) -> io::Result<()> {
+    match file.sync_data() {
+        Err(e) if cfg!(windows) && e.kind() == io::ErrorKind::PermissionDenied => {
+            File::options().write(true).open(path)?.sync_data()
+        }
+        done => done,
+    }
+}
+
 pub(super) fn start_write_back(_file: &File, _offset: u64, _length: u64) {}
 
 /// Nothing is made ahead; what no file can hold is refused as elsewhere.
@@ -140,7 +150,7 @@ pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     directory.sync_all()
 }
 
-/// The system has no such call; a name that is not there is an error all the same.
+/// The standard library has no such call; a name that is not there is an error all the same.
 #[cfg(not(unix))]
 pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
     match std::fs::metadata(path)?.is_dir() {

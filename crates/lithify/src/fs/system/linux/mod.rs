@@ -114,6 +114,10 @@ pub(super) fn write_at(file: &File, buffers: &[IoSlice<'_>], offset: u64) -> io:
     })
 }
 
+pub(super) fn sync_data(file: &File, _path: &Path) -> io::Result<()> {
+    file.sync_data()
+}
+
 /// Reserves space without changing the length, where the file system can.
 pub(super) fn preallocate(file: &File, offset: u64, length: u64) -> io::Result<()> {
     let flags = FallocateFlags::KEEP_SIZE;
