@@ -58,5 +58,7 @@ pub(super) fn give_back(pages: &mut [MaybeUninit<u8>]) -> bool {
 
 pub(super) fn page_size() -> usize {
     static PAGE_SIZE: OnceLock<usize> = OnceLock::new();
-    *PAGE_SIZE.get_or_init(|| rustix::param::page_size().max(4096))
+    // Not rustix's own: it reads the auxiliary vector, and crashes under valgrind.
+    // SAFETY: a question about the system; it takes and returns a number.
+    *PAGE_SIZE.get_or_init(|| unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize)
 }
