@@ -154,15 +154,7 @@ pub trait File: Send + Sync {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
     /// Reads one stretch at `offset` into several buffers; returns the bytes read in all.
     fn read_vectored_at(&self, buffers: &mut [&mut [u8]], offset: u64) -> Result<usize> {
-        let mut total = 0;
-        for buffer in buffers {
-            let count = self.read_at(buffer, offset + total as u64)?;
-            total += count;
-            if count < buffer.len() {
-                break;
-            }
-        }
-        Ok(total)
+        read_each_at(self, buffers, offset)
     }
     /// Writes all of the buffers, one after the other, at `offset`.
     fn write_at(&self, buffers: &[IoSlice<'_>], offset: u64) -> Result<()>;
@@ -184,6 +176,23 @@ pub trait File: Send + Sync {
     fn submit(&self, request: IoRequest) -> Submission {
         Submission::Done(perform(self, request))
     }
+}
+
+/// Reads one stretch into several buffers by a call for each; returns the bytes read in all.
+fn read_each_at<F: File + ?Sized>(
+    file: &F,
+    buffers: &mut [&mut [u8]],
+    offset: u64,
+) -> Result<usize> {
+    let mut total = 0;
+    for buffer in buffers {
+        let count = file.read_at(buffer, offset + total as u64)?;
+        total += count;
+        if count < buffer.len() {
+            break;
+        }
+    }
+    Ok(total)
 }
 
 /// Does a request at once through the blocking calls.

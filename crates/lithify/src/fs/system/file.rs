@@ -1,7 +1,7 @@
 //! An open file of the operating system.
 
 use super::platform;
-use crate::fs::{Advice, File};
+use crate::fs::{Advice, File, read_each_at};
 use crate::{Error, Result};
 use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -173,15 +173,7 @@ impl File for SystemFile {
 
     fn read_vectored_at(&self, buffers: &mut [&mut [u8]], offset: u64) -> Result<usize> {
         if self.direct_alignment.is_some() {
-            let mut total = 0;
-            for buffer in buffers {
-                let count = self.read_at(buffer, offset + total as u64)?;
-                total += count;
-                if count < buffer.len() {
-                    break;
-                }
-            }
-            return Ok(total);
+            return read_each_at(self, buffers, offset);
         }
         let filled = buffers.iter_mut().filter(|buffer| !buffer.is_empty());
         let mut slices: Vec<IoSliceMut<'_>> = filled.map(|b| IoSliceMut::new(b)).collect();
