@@ -142,10 +142,10 @@ pub use chooser::{Objective, Price, Prices};
 pub use codec::{CodecId, Compression, Encoder};
 pub use compaction::{CodecPolicy, CompressionPolicy};
 pub use db::{
-    Batch, CandidateCost, Change, Checkpoint, CheckpointOptions, ColumnFamily, Cursor,
-    DEFAULT_FAMILY, Db, Expected, Explanation, Ingest, Ingested, Iter, Keys, LevelExplanation,
-    Resources, Rows, ScanRange, Snapshot, TableTransfer, TableWriter, Transaction, Values,
-    WrittenTable,
+    Approximation, Batch, CandidateCost, Change, Checkpoint, CheckpointOptions, ColumnFamily,
+    Cursor, DEFAULT_FAMILY, Db, Expected, Explanation, Ingest, Ingested, Iter, Keys,
+    LevelExplanation, Resources, Rows, ScanRange, Snapshot, TableTransfer, TableWriter,
+    Transaction, Values, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
 pub use events::{Event, EventListener};

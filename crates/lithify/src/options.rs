@@ -217,7 +217,7 @@ macro_rules! settings {
                 let mut options = $settings::default();
                 for pair in text.split_ascii_whitespace() {
                     let is_read = match pair.split_once('=') {
-                        Some((name, value)) => options.set(name, value)?,
+                        Some((name, value)) => options.assign(name, value)?,
                         None => false,
                     };
                     if !is_read {
@@ -228,8 +228,21 @@ macro_rules! settings {
                 Ok(options)
             }
 
+            /// Sets one option by its name, to a value as text: `8k`, `true`, `sync`. Whether options
+            /// are in range and agree is checked by [`Self::validate`], and where they are used.
+            ///
+            /// # Errors
+            /// [`crate::ErrorKind::InvalidArgument`] if there is none of that name, or the text is no
+            /// value of it; nothing is changed then.
+            pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
+                match self.assign(name, text)? {
+                    true => Ok(()),
+                    false => Err(Error::invalid(format!("the option \"{name}={text}\""))),
+                }
+            }
+
             /// Sets one option; false if there is none of that name, or the text is no value of it.
-            fn set(&mut self, name: &str, text: &str) -> Result<bool> {
+            fn assign(&mut self, name: &str, text: &str) -> Result<bool> {
                 match name {
                     $(stringify!($field) => {
                         let Some(value) = OptionValue::from_text(text, $unit)? else {

@@ -49,6 +49,7 @@ pub use explain::{CandidateCost, Change, Expected, Explanation, LevelExplanation
 pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
+pub use reading::Approximation;
 pub use reading::cursor::{Cursor, Rows, ScanRange};
 pub use reading::iter::{Iter, Keys, Values};
 pub use reading::snapshot::Snapshot;

@@ -9,6 +9,7 @@ use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
 use super::heat::{Heat, Loads};
 use super::index::{IndexBlock, IndexRecord};
+use super::index_walk::IndexWalk;
 use super::load::{MetaBytes, MetaKind, give_back_passing_buffer};
 pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
 use super::partitions::KeptPartitions;
@@ -477,6 +478,16 @@ impl TableReader {
     /// A cursor over all entries, not yet at one.
     pub fn cursor(self: &Arc<Self>) -> TableCursor {
         TableCursor::new(Arc::clone(self))
+    }
+
+    /// Stored bytes of the data blocks before the one that alone may hold `key`.
+    pub(crate) fn data_bytes_before(
+        &self,
+        key: &[u8],
+        context: &mut ReadContext<'_>,
+    ) -> Result<u64> {
+        let found = IndexWalk::default().seek(self, key, Trailer(u64::MAX), context)?;
+        Ok(found.map_or(self.properties.data_stored_bytes, |record| record.handle.offset))
     }
 
     /// A scanner for a compaction, over the user keys from `start` to before `end`. Reads nothing

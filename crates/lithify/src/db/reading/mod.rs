@@ -4,12 +4,15 @@
 //! cursors ([`Visibility`]). Any thread may read; whoever holds the writer publishes. Readers take no
 //! lock; the list of snapshots has one, a leaf.
 
+mod approximate;
 pub(crate) mod cursor;
 pub(crate) mod extent;
 pub(crate) mod iter;
 pub(crate) mod multi_get;
 pub(crate) mod read;
 pub(crate) mod snapshot;
+
+pub use approximate::Approximation;
 
 use crate::base::{Clock, SequenceNumber};
 use snapshot::{Moment, Readers, SnapshotList};
