@@ -1,0 +1,205 @@
+package org.lithify.streams;
+
+import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.kstream.Windowed;
+import org.apache.kafka.streams.kstream.internals.TimeWindow;
+import org.apache.kafka.streams.state.KeyValueIterator;
+import org.apache.kafka.streams.state.WindowStore;
+import org.apache.kafka.streams.state.WindowStoreIterator;
+
+import java.util.Arrays;
+import java.util.Objects;
+
+/** A window store: values by key and window start, dropped after the retention period. */
+class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, byte[]> {
+    private final WindowLayout layout;
+    private final long windowSize;
+    private final boolean retainDuplicates;
+    private int number;
+
+    LithifyWindowStore(final WindowSettings settings) {
+        super(settings.name(), settings.retentionPeriod(), settings.segmentInterval());
+        this.layout = settings.layout();
+        this.windowSize = settings.windowSize();
+        this.retainDuplicates = settings.retainDuplicates();
+    }
+
+    @Override
+    String format() {
+        return "window " + values() + " " + layout + " 1";
+    }
+
+    /** The format of values. */
+    String values() {
+        return "plain";
+    }
+
+    @Override
+    final long expiryTime(final byte[] changelogKey) {
+        return WindowLayout.changelogStart(changelogKey);
+    }
+
+    @Override
+    final byte[] storedKey(final byte[] changelogKey, final byte[] segment) {
+        return layout.encode(segment, WindowLayout.changelogKey(changelogKey),
+            WindowLayout.changelogStart(changelogKey), WindowLayout.changelogNumber(changelogKey));
+    }
+
+    @Override
+    public void put(final Bytes key, final byte[] value, final long windowStartTimestamp) {
+        Objects.requireNonNull(key, "key cannot be null");
+        if (value == null && retainDuplicates) {
+            return;
+        }
+        if (retainDuplicates) {
+            number = (number + 1) & Integer.MAX_VALUE;
+        }
+        final int rowNumber = number;
+        write(windowStartTimestamp,
+            segment -> layout.encode(segment, key.get(), windowStartTimestamp, rowNumber), value);
+    }
+
+    @Override
+    public byte[] fetch(final Bytes key, final long time) {
+        Objects.requireNonNull(key, "key cannot be null");
+        return read(time, segment -> layout.encode(segment, key.get(), time, number));
+    }
+
+    @Override
+    public WindowStoreIterator<byte[]> fetch(final Bytes key, final long timeFrom, final long timeTo) {
+        return new ByStart(ofKey(key, timeFrom, timeTo, true));
+    }
+
+    @Override
+    public WindowStoreIterator<byte[]> backwardFetch(final Bytes key, final long timeFrom, final long timeTo) {
+        return new ByStart(ofKey(key, timeFrom, timeTo, false));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(final Bytes keyFrom, final Bytes keyTo,
+                                                           final long timeFrom, final long timeTo) {
+        return new ByWindow(ofKeys(keyFrom, keyTo, timeFrom, timeTo, true));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(final Bytes keyFrom, final Bytes keyTo,
+                                                                   final long timeFrom, final long timeTo) {
+        return new ByWindow(ofKeys(keyFrom, keyTo, timeFrom, timeTo, false));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> all() {
+        return new ByWindow(ofKeys(null, null, 0, Long.MAX_VALUE, true));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
+        return new ByWindow(ofKeys(null, null, 0, Long.MAX_VALUE, false));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> fetchAll(final long timeFrom, final long timeTo) {
+        return new ByWindow(ofKeys(null, null, timeFrom, timeTo, true));
+    }
+
+    @Override
+    public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetchAll(final long timeFrom, final long timeTo) {
+        return new ByWindow(ofKeys(null, null, timeFrom, timeTo, false));
+    }
+
+    private StoreIterator ofKey(final Bytes key, final long timeFrom, final long timeTo, final boolean forward) {
+        Objects.requireNonNull(key, "key cannot be null");
+        final byte[] bytes = key.get();
+        final long from = Math.max(0, liveFrom(timeFrom));
+        return iterator(from, timeTo, lastTime -> layout.ofKey(bytes, from, Math.min(timeTo, lastTime)),
+            stored -> isWithin(stored, from, timeTo) && Arrays.equals(layout.key(stored), bytes), forward);
+    }
+
+    private StoreIterator ofKeys(final Bytes keyFrom, final Bytes keyTo, final long timeFrom, final long timeTo,
+                                 final boolean forward) {
+        if (keyFrom != null && keyTo != null && keyFrom.compareTo(keyTo) > 0) {
+            return emptyAfterInvertedRange();
+        }
+        final byte[] first = keyFrom == null ? null : keyFrom.get();
+        final byte[] last = keyTo == null ? null : keyTo.get();
+        final long from = Math.max(0, liveFrom(timeFrom));
+        return iterator(from, timeTo, lastTime -> layout.ofKeys(first, last, from, Math.min(timeTo, lastTime)),
+            stored -> isWithin(stored, from, timeTo) && isBetween(layout.key(stored), first, last), forward);
+    }
+
+    private boolean isWithin(final byte[] stored, final long from, final long to) {
+        final long start = layout.start(stored);
+        return start >= from && start <= to;
+    }
+
+    static boolean isBetween(final byte[] key, final byte[] first, final byte[] last) {
+        return (first == null || Arrays.compareUnsigned(key, first) >= 0)
+            && (last == null || Arrays.compareUnsigned(key, last) <= 0);
+    }
+
+    private final class ByStart implements WindowStoreIterator<byte[]> {
+        private final StoreIterator rows;
+
+        ByStart(final StoreIterator rows) {
+            this.rows = rows;
+        }
+
+        @Override
+        public boolean hasNext() {
+            return rows.hasNext();
+        }
+
+        @Override
+        public KeyValue<Long, byte[]> next() {
+            final KeyValue<Bytes, byte[]> row = rows.next();
+            return KeyValue.pair(layout.start(row.key.get()), row.value);
+        }
+
+        @Override
+        public Long peekNextKey() {
+            return layout.start(rows.peekNextKey().get());
+        }
+
+        @Override
+        public void close() {
+            rows.close();
+        }
+    }
+
+    private final class ByWindow implements KeyValueIterator<Windowed<Bytes>, byte[]> {
+        private final StoreIterator rows;
+
+        ByWindow(final StoreIterator rows) {
+            this.rows = rows;
+        }
+
+        @Override
+        public boolean hasNext() {
+            return rows.hasNext();
+        }
+
+        @Override
+        public KeyValue<Windowed<Bytes>, byte[]> next() {
+            final KeyValue<Bytes, byte[]> row = rows.next();
+            return KeyValue.pair(windowed(row.key.get()), row.value);
+        }
+
+        @Override
+        public Windowed<Bytes> peekNextKey() {
+            return windowed(rows.peekNextKey().get());
+        }
+
+        @Override
+        public void close() {
+            rows.close();
+        }
+
+        private Windowed<Bytes> windowed(final byte[] stored) {
+            final long start = layout.start(stored);
+            final long end = start + windowSize;
+            return new Windowed<>(Bytes.wrap(layout.key(stored)),
+                new TimeWindow(start, end < 0 ? Long.MAX_VALUE : end));
+        }
+    }
+}

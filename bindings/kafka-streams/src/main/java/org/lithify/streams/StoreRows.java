@@ -1,0 +1,326 @@
+package org.lithify.streams;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.query.Position;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * The rows of one store: what is committed, in the engine, and over it what is not.
+ *
+ * <p>How a write becomes state on disk:
+ * <ol>
+ *   <li>It goes into the {@link Overlay}. Readers see the overlay over the committed rows.</li>
+ *   <li>A commit writes the overlay, the changelog offsets and the position in one batch of the engine. So the
+ *       state on disk is always exactly that of one commit, whatever ends the process.</li>
+ *   <li>An overlay beyond the bound moves to the scratch family ({@link Spill}). Its commit is the batch that
+ *       names it; its rows then move to their place in bounded batches. A crash before that batch drops it, and
+ *       one after it finishes the move at the next opening.</li>
+ *   <li>Where nothing can be rolled back (at-least-once), an overlay beyond the bound is written as it is.</li>
+ * </ol>
+ *
+ * <p>One thread writes at a time; any number read. A reader takes the overlay first and the engine's state
+ * second, a commit writes them the other way round: a row on its way is seen at least once, in either.
+ */
+final class StoreRows {
+    private final TaskDatabase database;
+    private final Family rows;
+    private final StoreMetadata metadata;
+    private final String store;
+    private final long uncommittedMaxBytes;
+    private final boolean transactional;
+    private volatile Overlay overlay = new Overlay(null);
+    private long generation;
+    private boolean unsound;
+    private volatile long spills;
+    private volatile long commits;
+    private volatile long tableRows;
+    private volatile long rowsSinceFlush;
+
+    /**
+     * Opens the rows of a store: finishes a commit that was cut off, and drops what was not committed.
+     *
+     * @param format        the format of keys and values; rows of another one are dropped
+     * @param transactional whether writes since the last commit must not survive a crash
+     */
+    StoreRows(final TaskDatabase database, final String store, final String format, final long uncommittedMaxBytes,
+              final boolean transactional) {
+        this.database = database;
+        this.store = store;
+        this.uncommittedMaxBytes = uncommittedMaxBytes;
+        this.transactional = transactional;
+        rows = database.rows(store);
+        metadata = new StoreMetadata(database.metadata(), store);
+        recoverSpill();
+        keepOnly(format);
+        tableRows = rows.approximateRows();
+    }
+
+    StoreMetadata metadata() {
+        return metadata;
+    }
+
+    byte[] get(final byte[] key) {
+        final Overlay uncommitted = overlay;
+        byte[] value = uncommitted.get(key);
+        if (value == null && uncommitted.under() != null) {
+            value = uncommitted.under().get(key);
+        }
+        if (value == null) {
+            return rows.get(key);
+        }
+        return value == Overlay.REMOVED ? null : value;
+    }
+
+    synchronized void put(final byte[] key, final byte[] value) {
+        requireSound();
+        overlay.put(key, value);
+        if (overlay.bytes() > uncommittedMaxBytes) {
+            makeRoom();
+        }
+    }
+
+    /** Removes the rows of a range. No row may be written there before the next commit. */
+    synchronized void deleteRange(final ByteRange range) {
+        overlay.deleteRange(range);
+        if (overlay.under() != null) {
+            overlay.under().deleteRange(range);
+        }
+    }
+
+    /** The rows of {@code ranges}, one range after the other, as they are now. */
+    synchronized RowIterator iterator(final List<ByteRange> ranges, final boolean forward) {
+        if (ranges.size() == 1) {
+            return iterator(ranges.getFirst(), null, forward);
+        }
+        return new ConsecutiveIterator(ranges, forward, this);
+    }
+
+    /** What lies over the committed rows in a range; later writes do not show. Null if there is nothing. */
+    RowIterator uncommitted(final ByteRange range, final boolean forward) {
+        return overlay.copy(range, forward);
+    }
+
+    /** Rows of one range, of a snapshot or of the present. */
+    RowIterator iterator(final ByteRange range, final Snapshot snapshot, final boolean forward) {
+        return iterator(range, overlay.copy(range, forward), overlay.under(), snapshot, forward);
+    }
+
+    /** Rows of one range: {@code uncommitted} over those of {@code under} over the committed ones. */
+    RowIterator iterator(final ByteRange range, final RowIterator uncommitted, final Spill under,
+                         final Snapshot snapshot, final boolean forward) {
+        if (range.isEmpty()) {
+            return new LayeredIterator(List.of(), forward);
+        }
+        final List<RowIterator> layers = new ArrayList<>(3);
+        if (uncommitted != null) {
+            layers.add(uncommitted);
+        }
+        if (under != null) {
+            layers.add(under.iterator(range, snapshot, forward));
+        }
+        try {
+            layers.add(new Cursor(rows, snapshot, range.start(), range.end(), forward));
+        } catch (final RuntimeException e) {
+            layers.forEach(RowIterator::close);
+            throw e;
+        }
+        return layers.size() == 1 ? layers.getFirst() : new LayeredIterator(layers, forward);
+    }
+
+    /** The present spill, for an iterator that opens its ranges one by one; null if there is none. */
+    Spill openSpill() {
+        return overlay.under();
+    }
+
+    Snapshot snapshot() {
+        return new Snapshot(rows.database());
+    }
+
+    /**
+     * Commits all writes so far with the offsets that they stand for.
+     *
+     * @param offsets what to write of offsets; null keeps them as they are, an empty map forgets them
+     */
+    synchronized void commit(final Map<TopicPartition, Long> offsets, final Position position) {
+        requireSound();
+        if (overlay.under() != null) {
+            commitSpill(overlay.under(), offsets, position);
+        } else {
+            try (WriteBatch batch = new WriteBatch(rows.database())) {
+                writeOverlay(batch);
+                writeMetadata(batch, offsets, position);
+                batch.commit();
+            }
+        }
+        commits++;
+        overlay = new Overlay(null);
+    }
+
+    /** Writes rows of a changelog: they are committed already. Null values are removals. */
+    synchronized void restore(final List<byte[]> keysAndValues, final List<ByteRange> expired) {
+        if (!overlay.isEmpty()) {
+            // Writes that are newer than what is restored would be hidden if they were beneath it.
+            for (int i = 0; i < keysAndValues.size(); i += 2) {
+                put(keysAndValues.get(i), keysAndValues.get(i + 1));
+            }
+            expired.forEach(this::deleteRange);
+            return;
+        }
+        try (WriteBatch batch = new WriteBatch(rows.database())) {
+            for (int i = 0; i < keysAndValues.size(); i += 2) {
+                batch.write(rows, keysAndValues.get(i), keysAndValues.get(i + 1));
+            }
+            expired.forEach(range -> batch.deleteRange(rows, range.start(), range.end()));
+            batch.commit();
+        }
+        rowsSinceFlush += keysAndValues.size() / 2;
+    }
+
+    /** Drops what is not committed, or writes it where that is as good. */
+    synchronized void close() {
+        if (!transactional && !unsound && !overlay.isEmpty()) {
+            commit(null, Position.emptyPosition());
+        }
+        overlay = new Overlay(null);
+    }
+
+    /** Whether everything is committed. */
+    boolean isClean() {
+        return overlay.isEmpty() && overlay.under() == null;
+    }
+
+    long uncommittedBytes() {
+        return overlay.bytes();
+    }
+
+    long spills() {
+        return spills;
+    }
+
+    long commits() {
+        return commits;
+    }
+
+    long diskBytes() {
+        return rows.approximateBytes();
+    }
+
+    /** About how many rows there are: those of tables, those written since, and the uncommitted. */
+    long approximateRows() {
+        final long inTables = rows.approximateRows();
+        if (inTables != tableRows) {
+            tableRows = inTables;
+            rowsSinceFlush = 0;
+        }
+        return inTables + rowsSinceFlush + overlay.count();
+    }
+
+    private void makeRoom() {
+        if (!transactional) {
+            try (WriteBatch batch = new WriteBatch(rows.database())) {
+                writeOverlay(batch);
+                batch.commit();
+            }
+            overlay = new Overlay(null);
+            return;
+        }
+        Spill spill = overlay.under();
+        if (spill == null) {
+            generation++;
+            spill = new Spill(database.scratch(store), generation);
+        }
+        spills++;
+        spill.add(overlay);
+        final Overlay emptied = new Overlay(spill);
+        emptied.deletedRanges().addAll(overlay.deletedRanges());
+        overlay = emptied;
+    }
+
+    private void commitSpill(final Spill spill, final Map<TopicPartition, Long> offsets, final Position position) {
+        spill.add(overlay);
+        final byte[] description = spill.description(overlay.deletedRanges());
+        try (WriteBatch batch = new WriteBatch(rows.database())) {
+            metadata.writeFold(batch, description);
+            writeMetadata(batch, offsets, position);
+            batch.commit();
+        }
+        // From here on the spill counts. Rows that came into it after a fold that failed would count, too.
+        unsound = true;
+        spill.fold(description, rows, metadata);
+        unsound = false;
+    }
+
+    private void requireSound() {
+        if (unsound) {
+            throw new LithifyException(LithifyException.CLOSED,
+                "store " + store + " could not finish a commit; its next opening does");
+        }
+    }
+
+    private void writeOverlay(final WriteBatch batch) {
+        overlay.deletedRanges().forEach(range -> batch.deleteRange(rows, range.start(), range.end()));
+        overlay.entries().forEach(row ->
+            batch.write(rows, row.getKey(), row.getValue() == Overlay.REMOVED ? null : row.getValue()));
+        rowsSinceFlush += overlay.count();
+    }
+
+    private void writeMetadata(final WriteBatch batch, final Map<TopicPartition, Long> offsets,
+                               final Position position) {
+        if (offsets != null) {
+            metadata.writeOffsets(batch, offsets);
+        }
+        metadata.writePosition(batch, position);
+    }
+
+    /** Finishes the fold of a spill that was committed, and empties the scratch family. */
+    private void recoverSpill() {
+        final byte[] description = metadata.fold();
+        final Family scratch = database.existingScratch(store);
+        if (description != null) {
+            if (scratch == null) {
+                throw new LithifyException(LithifyException.CORRUPTION,
+                    "store " + store + " has a committed spill, and no scratch family");
+            }
+            new Spill(scratch, Spill.generationOf(description)).fold(description, rows, metadata);
+        }
+        if (scratch != null) {
+            clear(scratch);
+        }
+    }
+
+    private static void clear(final Family family) {
+        try (Cursor last = new Cursor(family, null, null, null, false)) {
+            if (!last.next()) {
+                return;
+            }
+            try (WriteBatch batch = new WriteBatch(family.database())) {
+                batch.deleteRange(family, new byte[0], ByteRange.after(last.key()));
+                batch.commit();
+            }
+        }
+    }
+
+    /** Drops rows and offsets of another format, and notes this one. */
+    private void keepOnly(final String format) {
+        final String found = metadata.format();
+        if (format.equals(found)) {
+            return;
+        }
+        if (found != null) {
+            org.slf4j.LoggerFactory.getLogger(StoreRows.class).warn(
+                "Store {} holds rows of format {} and is opened with {}: it is restored from its changelog",
+                store, found, format);
+            clear(rows);
+        }
+        try (WriteBatch batch = new WriteBatch(rows.database())) {
+            if (found != null) {
+                metadata.clear(batch);
+            }
+            metadata.writeFormat(batch, format);
+            batch.commit();
+        }
+    }
+}
