@@ -1,6 +1,5 @@
 package org.lithify.streams;
 
-import org.apache.kafka.streams.kstream.EmitStrategy;
 import org.apache.kafka.streams.state.DslKeyValueParams;
 import org.apache.kafka.streams.state.DslSessionParams;
 import org.apache.kafka.streams.state.DslStoreSuppliers;
@@ -33,11 +32,8 @@ public final class LithifyDslStoreSuppliers implements DslStoreSuppliers {
 
     @Override
     public WindowBytesStoreSupplier windowStore(final DslWindowParams params) {
-        // A window that is emitted when it closes is looked for by time. Sliding windows are looked for by key, too.
-        final boolean byTime = params.emitStrategy().type() == EmitStrategy.StrategyType.ON_WINDOW_CLOSE
-            && !params.isSlidingWindow();
         final WindowSettings settings = LithifyStores.settings(params.name(), params.retentionPeriod(),
-            params.windowSize(), params.retainDuplicates(), byTime ? WindowLayout.TIME_FIRST : WindowLayout.KEY_FIRST);
+            params.windowSize(), params.retainDuplicates());
         return switch (Formats.of(params)) {
             case PLAIN -> LithifyStores.windowStore(settings, LithifyWindowStore::new);
             case TIMESTAMPED -> LithifyStores.windowStore(settings, LithifyTimestampedWindowStore::new);

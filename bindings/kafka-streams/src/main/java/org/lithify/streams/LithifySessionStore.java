@@ -139,7 +139,7 @@ class LithifySessionStore extends SegmentedStore implements SessionStore<Bytes, 
 
     private static byte[] endOf(final byte[] lastKey, final long lastTime) {
         return lastKey == null ? null
-            : ByteRange.after(WindowLayout.greatest(lastKey, encode(new byte[0], new byte[0], lastTime,
+            : ByteRange.after(WindowKeys.greatest(lastKey, encode(new byte[0], new byte[0], lastTime,
                 Long.MAX_VALUE)));
     }
 

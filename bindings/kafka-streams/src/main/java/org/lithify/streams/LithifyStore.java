@@ -88,8 +88,13 @@ abstract class LithifyStore implements StateStore {
     }
 
     /** Whether writes since the last commit must not survive a crash. */
-    boolean isTransactional(final StateStoreContext storeContext) {
+    boolean isTransactional() {
         return exactlyOnce && !LEGACY && !global;
+    }
+
+    /** Memory for writes since the last commit. */
+    long uncommittedMaxBytes(final LithifyConfig config) {
+        return config.uncommittedMaxBytes();
     }
 
     @Override
@@ -115,7 +120,7 @@ abstract class LithifyStore implements StateStore {
             && internal.taskType() == TaskType.GLOBAL;
         exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(
             storeContext.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
-        transactional = isTransactional(storeContext);
+        transactional = isTransactional();
         consistencyEnabled = StreamsConfig.InternalConfig.getBoolean(storeContext.appConfigs(),
             StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
         watch = new CommitWatch(storeContext.metrics());
@@ -128,7 +133,7 @@ abstract class LithifyStore implements StateStore {
         try {
             // Under exactly-once Streams itself removes the directory of a task that is reported corrupt.
             database = TaskDatabase.acquire(context.stateDir().toPath(), name, config, !exactlyOnce || global);
-            rows = new StoreRows(database, name, format(), config.uncommittedMaxBytes(), transactional);
+            rows = new StoreRows(database, name, format(), uncommittedMaxBytes(config), transactional);
             synchronized (position) {
                 position.merge(rows.metadata().position());
             }

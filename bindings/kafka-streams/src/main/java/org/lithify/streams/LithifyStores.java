@@ -67,8 +67,7 @@ public final class LithifyStores {
      */
     public static WindowBytesStoreSupplier windowStore(final String name, final Duration retentionPeriod,
                                                        final Duration windowSize, final boolean retainDuplicates) {
-        return new WindowSupplier(settings(name, retentionPeriod, windowSize, retainDuplicates,
-            WindowLayout.KEY_FIRST), LithifyWindowStore::new);
+        return new WindowSupplier(settings(name, retentionPeriod, windowSize, retainDuplicates), LithifyWindowStore::new);
     }
 
     /**
@@ -83,8 +82,7 @@ public final class LithifyStores {
     public static WindowBytesStoreSupplier timestampedWindowStore(final String name, final Duration retentionPeriod,
                                                                   final Duration windowSize,
                                                                   final boolean retainDuplicates) {
-        return new WindowSupplier(settings(name, retentionPeriod, windowSize, retainDuplicates,
-            WindowLayout.KEY_FIRST), LithifyTimestampedWindowStore::new);
+        return new WindowSupplier(settings(name, retentionPeriod, windowSize, retainDuplicates), LithifyTimestampedWindowStore::new);
     }
 
     /**
@@ -100,8 +98,7 @@ public final class LithifyStores {
                                                                              final Duration retentionPeriod,
                                                                              final Duration windowSize,
                                                                              final boolean retainDuplicates) {
-        return Headers.window(settings(name, retentionPeriod, windowSize, retainDuplicates,
-            WindowLayout.KEY_FIRST));
+        return Headers.window(settings(name, retentionPeriod, windowSize, retainDuplicates));
     }
 
     /**
@@ -135,7 +132,7 @@ public final class LithifyStores {
     }
 
     static WindowSettings settings(final String name, final Duration retentionPeriod, final Duration windowSize,
-                                   final boolean retainDuplicates, final WindowLayout layout) {
+                                   final boolean retainDuplicates) {
         Objects.requireNonNull(name, "name cannot be null");
         final long retention = retentionMs(retentionPeriod);
         final long size = windowSize.toMillis();
@@ -146,7 +143,7 @@ public final class LithifyStores {
             throw new IllegalArgumentException("The retention period of the window store " + name
                 + " must be no smaller than its window size. Got size=[" + size + "], retention=[" + retention + "]");
         }
-        return new WindowSettings(name, retention, segmentInterval(retention), size, retainDuplicates, layout);
+        return new WindowSettings(name, retention, segmentInterval(retention), size, retainDuplicates);
     }
 
     /** As the built-in stores cut time. */

@@ -13,21 +13,19 @@ import java.util.Objects;
 
 /** A window store: values by key and window start, dropped after the retention period. */
 class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, byte[]> {
-    private final WindowLayout layout;
     private final long windowSize;
     private final boolean retainDuplicates;
     private int number;
 
     LithifyWindowStore(final WindowSettings settings) {
         super(settings.name(), settings.retentionPeriod(), settings.segmentInterval());
-        this.layout = settings.layout();
         this.windowSize = settings.windowSize();
         this.retainDuplicates = settings.retainDuplicates();
     }
 
     @Override
     String format() {
-        return "window " + values() + " " + layout + " 1";
+        return "window " + values() + " 1";
     }
 
     /** The format of values. */
@@ -37,13 +35,12 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
 
     @Override
     final long expiryTime(final byte[] changelogKey) {
-        return WindowLayout.changelogStart(changelogKey);
+        return WindowKeys.start(changelogKey);
     }
 
     @Override
     final byte[] storedKey(final byte[] changelogKey, final byte[] segment) {
-        return layout.encode(segment, WindowLayout.changelogKey(changelogKey),
-            WindowLayout.changelogStart(changelogKey), WindowLayout.changelogNumber(changelogKey));
+        return ByteRange.concat(segment, changelogKey);
     }
 
     @Override
@@ -57,13 +54,13 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         }
         final int rowNumber = number;
         write(windowStartTimestamp,
-            segment -> layout.encode(segment, key.get(), windowStartTimestamp, rowNumber), value);
+            segment -> WindowKeys.encode(segment, key.get(), windowStartTimestamp, rowNumber), value);
     }
 
     @Override
     public byte[] fetch(final Bytes key, final long time) {
         Objects.requireNonNull(key, "key cannot be null");
-        return read(time, segment -> layout.encode(segment, key.get(), time, number));
+        return read(time, segment -> WindowKeys.encode(segment, key.get(), time, number));
     }
 
     @Override
@@ -112,8 +109,8 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         Objects.requireNonNull(key, "key cannot be null");
         final byte[] bytes = key.get();
         final long from = Math.max(0, liveFrom(timeFrom));
-        return iterator(from, timeTo, lastTime -> layout.ofKey(bytes, from, Math.min(timeTo, lastTime)),
-            stored -> isWithin(stored, from, timeTo) && Arrays.equals(layout.key(stored), bytes), forward);
+        return iterator(from, timeTo, lastTime -> WindowKeys.ofKey(bytes, from, Math.min(timeTo, lastTime)),
+            stored -> isWithin(stored, from, timeTo) && Arrays.equals(WindowKeys.key(stored), bytes), forward);
     }
 
     private StoreIterator ofKeys(final Bytes keyFrom, final Bytes keyTo, final long timeFrom, final long timeTo,
@@ -124,12 +121,12 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         final byte[] first = keyFrom == null ? null : keyFrom.get();
         final byte[] last = keyTo == null ? null : keyTo.get();
         final long from = Math.max(0, liveFrom(timeFrom));
-        return iterator(from, timeTo, lastTime -> layout.ofKeys(first, last, from, Math.min(timeTo, lastTime)),
-            stored -> isWithin(stored, from, timeTo) && isBetween(layout.key(stored), first, last), forward);
+        return iterator(from, timeTo, lastTime -> WindowKeys.ofKeys(first, last, Math.min(timeTo, lastTime)),
+            stored -> isWithin(stored, from, timeTo) && isBetween(WindowKeys.key(stored), first, last), forward);
     }
 
     private boolean isWithin(final byte[] stored, final long from, final long to) {
-        final long start = layout.start(stored);
+        final long start = WindowKeys.start(stored);
         return start >= from && start <= to;
     }
 
@@ -153,12 +150,12 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         @Override
         public KeyValue<Long, byte[]> next() {
             final KeyValue<Bytes, byte[]> row = rows.next();
-            return KeyValue.pair(layout.start(row.key.get()), row.value);
+            return KeyValue.pair(WindowKeys.start(row.key.get()), row.value);
         }
 
         @Override
         public Long peekNextKey() {
-            return layout.start(rows.peekNextKey().get());
+            return WindowKeys.start(rows.peekNextKey().get());
         }
 
         @Override
@@ -196,9 +193,9 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         }
 
         private Windowed<Bytes> windowed(final byte[] stored) {
-            final long start = layout.start(stored);
+            final long start = WindowKeys.start(stored);
             final long end = start + windowSize;
-            return new Windowed<>(Bytes.wrap(layout.key(stored)),
+            return new Windowed<>(Bytes.wrap(WindowKeys.key(stored)),
                 new TimeWindow(start, end < 0 ? Long.MAX_VALUE : end));
         }
     }

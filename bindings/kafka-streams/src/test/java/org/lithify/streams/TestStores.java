@@ -7,17 +7,34 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.SessionStore;
 import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
-import org.apache.kafka.streams.state.WindowStore;
 
 import java.time.Duration;
 
-/** Stores for tests of other packages, with the guarantee chosen by the test and not by the configuration. */
+/** Stores for tests of other packages, whose way to disk the test chooses. */
 public final class TestStores {
+    /** What becomes of a write. */
+    public enum Mode {
+        /** It stays in memory until its commit. */
+        TRANSACTIONAL,
+        /** It goes to the scratch family at once, and to its place with its commit. */
+        SPILLING,
+        /** It goes to its place at once. */
+        WRITE_THROUGH;
+
+        boolean isTransactional() {
+            return this != WRITE_THROUGH;
+        }
+
+        long uncommittedMaxBytes() {
+            return this == TRANSACTIONAL ? 1L << 25 : 0;
+        }
+    }
+
     private TestStores() {
     }
 
-    /** A key-value store that is transactional, or writes through. */
-    public static KeyValueBytesStoreSupplier keyValue(final String name, final boolean transactional) {
+    /** A key-value store. */
+    public static KeyValueBytesStoreSupplier keyValue(final String name, final Mode mode) {
         return new KeyValueBytesStoreSupplier() {
             @Override
             public String name() {
@@ -28,8 +45,13 @@ public final class TestStores {
             public KeyValueStore<Bytes, byte[]> get() {
                 return new LithifyKeyValueStore(name) {
                     @Override
-                    boolean isTransactional(final StateStoreContext context) {
-                        return transactional;
+                    boolean isTransactional() {
+                        return mode.isTransactional();
+                    }
+
+                    @Override
+                    long uncommittedMaxBytes(final LithifyConfig config) {
+                        return mode.uncommittedMaxBytes();
                     }
                 };
             }
@@ -41,23 +63,26 @@ public final class TestStores {
         };
     }
 
-    /** A window store of the layout that emission when a window closes takes, or of the usual one. */
+    /** A window store. */
     public static WindowBytesStoreSupplier window(final String name, final long retention, final long size,
-                                                  final boolean retainDuplicates, final boolean timeFirst,
-                                                  final boolean transactional) {
+                                                  final boolean retainDuplicates, final Mode mode) {
         final WindowSettings settings = LithifyStores.settings(name, Duration.ofMillis(retention),
-            Duration.ofMillis(size), retainDuplicates, timeFirst ? WindowLayout.TIME_FIRST : WindowLayout.KEY_FIRST);
+            Duration.ofMillis(size), retainDuplicates);
         return LithifyStores.windowStore(settings, given -> new LithifyWindowStore(given) {
             @Override
-            boolean isTransactional(final StateStoreContext context) {
-                return transactional;
+            boolean isTransactional() {
+                return mode.isTransactional();
+            }
+
+            @Override
+            long uncommittedMaxBytes(final LithifyConfig config) {
+                return mode.uncommittedMaxBytes();
             }
         });
     }
 
     /** A session store. */
-    public static SessionBytesStoreSupplier session(final String name, final long retention,
-                                                    final boolean transactional) {
+    public static SessionBytesStoreSupplier session(final String name, final long retention, final Mode mode) {
         final SessionBytesStoreSupplier usual = LithifyStores.sessionStore(name, Duration.ofMillis(retention));
         return new SessionBytesStoreSupplier() {
             @Override
@@ -69,8 +94,13 @@ public final class TestStores {
             public SessionStore<Bytes, byte[]> get() {
                 return new LithifySessionStore(name, retention, usual.segmentIntervalMs()) {
                     @Override
-                    boolean isTransactional(final StateStoreContext context) {
-                        return transactional;
+                    boolean isTransactional() {
+                        return mode.isTransactional();
+                    }
+
+                    @Override
+                    long uncommittedMaxBytes(final LithifyConfig config) {
+                        return mode.uncommittedMaxBytes();
                     }
                 };
             }
