@@ -52,7 +52,7 @@ abstract class LithifyStore implements StateStore {
 
     private final String name;
     private final Set<StoreIterator> iterators = ConcurrentHashMap.newKeySet();
-    private final Position position = Position.emptyPosition();
+    private volatile Position position = Position.emptyPosition();
     private StateStoreContext context;
     private TaskDatabase database;
     private CommitWatch watch;
@@ -134,9 +134,7 @@ abstract class LithifyStore implements StateStore {
             // Under exactly-once Streams itself removes the directory of a task that is reported corrupt.
             database = TaskDatabase.acquire(context.stateDir().toPath(), name, config, !exactlyOnce || global);
             rows = new StoreRows(database, name, format(), uncommittedMaxBytes(config), transactional);
-            synchronized (position) {
-                position.merge(rows.metadata().position());
-            }
+            position = rows.metadata().position();
             open = true;
             opened();
         } catch (final LithifyException e) {

@@ -78,6 +78,9 @@ final class Overlay {
 
     /** The rows of a range as they are now; later writes do not show. Null if there are none. */
     RowIterator copy(final ByteRange range, final boolean forward) {
+        if (range.isEmpty()) {
+            return null;
+        }
         final NavigableMap<byte[], byte[]> part = subMap(range);
         if (part.isEmpty()) {
             return null;

@@ -54,6 +54,7 @@ abstract class SegmentedStore extends LithifyStore {
             lateRecords = TaskMetrics.droppedRecordsSensor(Thread.currentThread().getName(),
                 context().taskId().toString(), metrics);
         }
+        observedStreamTime = NO_TIME;
         segments.clear();
         byte[] from = null;
         do {

@@ -1,0 +1,239 @@
+package org.lithify.streams;
+
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.streams.query.Position;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Random;
+import java.util.TreeMap;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+/** Rows of a store beside a model, with crashes: a crash is a copy of the directory while it is open. */
+class StoreRowsTest {
+    private static final TopicPartition PARTITION = new TopicPartition("changelog", 0);
+    private static final LithifyConfig CONFIG =
+        new LithifyConfig(Map.of(LithifyConfig.MEMORY_BYTES_CONFIG, 64L << 20));
+
+    @TempDir
+    private Path directory;
+    private int copies;
+
+    @ParameterizedTest
+    @CsvSource({"true, 1000000, 1", "true, 600, 2", "true, 0, 3", "false, 1000000, 4", "false, 300, 5"})
+    void rowsAreThoseOfTheModel(final boolean transactional, final long bound, final long seed) throws Exception {
+        final Random random = new Random(seed);
+        final NavigableMap<byte[], byte[]> model = new TreeMap<>(Arrays::compareUnsigned);
+        NavigableMap<byte[], byte[]> committed = new TreeMap<>(model);
+        long offset = -1;
+        TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        StoreRows rows = new StoreRows(database, "store", "test", bound, transactional);
+        for (int step = 0; step < 3000; step++) {
+            switch (random.nextInt(20)) {
+                case 0 -> {
+                    offset = step;
+                    rows.commit(Map.of(PARTITION, offset), Position.emptyPosition());
+                    committed = new TreeMap<>(model);
+                }
+                case 1, 2 -> assertRange(rows, model, random);
+                case 3 -> assertHeldIterator(rows, model, random);
+                case 4 -> {
+                    if (random.nextInt(15) == 0) {
+                        if (transactional) {
+                            assertCrash(offset, committed, bound);
+                        }
+                        rows.close();
+                        database.release("store");
+                        database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+                        rows = new StoreRows(database, "store", "test", bound, transactional);
+                        if (transactional) {
+                            model.clear();
+                            model.putAll(committed);
+                        }
+                    }
+                }
+                default -> write(rows, model, random);
+            }
+        }
+        assertSame(model, rows.iterator(List.of(ByteRange.ALL), true));
+        database.release("store");
+    }
+
+    /** What a crash leaves is the state of the last commit, with its offset. */
+    private void assertCrash(final long offset, final NavigableMap<byte[], byte[]> committed, final long bound)
+        throws Exception {
+        final Path copy = TestContext.copy(directory.resolve(TaskDatabase.DIRECTORY),
+            directory.resolveSibling(directory.getFileName() + "-copy-" + copies++).resolve(TaskDatabase.DIRECTORY));
+        final TaskDatabase crashed = TaskDatabase.acquire(copy.getParent(), "store", CONFIG, false);
+        final StoreRows rows = new StoreRows(crashed, "store", "test", bound, true);
+        assertSame(committed, rows.iterator(List.of(ByteRange.ALL), true));
+        assertEquals(offset < 0 ? null : offset, rows.metadata().offset(PARTITION));
+        crashed.release("store");
+        org.apache.kafka.common.utils.Utils.delete(copy.getParent().toFile());
+    }
+
+    private static void write(final StoreRows rows, final Map<byte[], byte[]> model, final Random random) {
+        final byte[] key = key(random);
+        if (random.nextInt(4) == 0) {
+            rows.put(key, null);
+            model.remove(key);
+        } else {
+            final byte[] value = new byte[random.nextInt(40)];
+            random.nextBytes(value);
+            rows.put(key, value);
+            model.put(key, value);
+        }
+        final byte[] read = key(random);
+        assertArrayEquals(model.get(read), rows.get(read));
+    }
+
+    private static void assertRange(final StoreRows rows, final NavigableMap<byte[], byte[]> model,
+                                    final Random random) {
+        final byte[] first = key(random);
+        final byte[] last = key(random);
+        final boolean forward = random.nextBoolean();
+        final NavigableMap<byte[], byte[]> part = Arrays.compareUnsigned(first, last) > 0
+            ? new TreeMap<>() : model.subMap(first, true, last, true);
+        assertSame(forward ? part : part.descendingMap(),
+            rows.iterator(List.of(ByteRange.closed(first, last)), forward));
+    }
+
+    /** An iterator shows the state of its creation, whatever is written and committed while it is read. */
+    private static void assertHeldIterator(final StoreRows rows, final NavigableMap<byte[], byte[]> model,
+                                           final Random random) {
+        final List<byte[]> bounds = new ArrayList<>(List.of(key(random), key(random), key(random), key(random)));
+        bounds.sort(Arrays::compareUnsigned);
+        final NavigableMap<byte[], byte[]> expected = new TreeMap<>(Arrays::compareUnsigned);
+        expected.putAll(model.subMap(bounds.get(0), true, bounds.get(1), false));
+        expected.putAll(model.subMap(bounds.get(2), true, bounds.get(3), false));
+        final RowIterator held = rows.iterator(List.of(new ByteRange(bounds.get(0), bounds.get(1)),
+            new ByteRange(bounds.get(2), bounds.get(3))), true);
+        for (int i = 0; i < 5; i++) {
+            write(rows, model, random);
+        }
+        assertSame(expected, held);
+    }
+
+    private static void assertSame(final Map<byte[], byte[]> expected, final RowIterator found) {
+        try (found) {
+            expected.forEach((key, value) -> {
+                assertTrue(found.next(), "a row is missing");
+                assertArrayEquals(key, found.key());
+                assertArrayEquals(value, found.value());
+            });
+            assertTrue(!found.next(), "a row too many");
+        }
+    }
+
+    private static byte[] key(final Random random) {
+        final byte[] key = new byte[random.nextInt(4)];
+        for (int i = 0; i < key.length; i++) {
+            key[i] = (byte) (random.nextInt(5) - 2);
+        }
+        return key;
+    }
+
+    @Test
+    void aCommittedSpillIsFoldedByTheNextOpening() throws Exception {
+        final TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", 1 << 20, true);
+        for (int i = 0; i < 100; i++) {
+            rows.put(number(i), number(0));
+        }
+        rows.commit(Map.of(PARTITION, 1L), Position.emptyPosition());
+
+        final Overlay overlay = new Overlay(null);
+        for (int i = 0; i < 100; i += 2) {
+            overlay.put(number(i), i % 4 == 0 ? null : number(1));
+        }
+        final Spill spill = new Spill(database.scratch("store"), 7);
+        spill.add(overlay);
+        assertRecovered(TestContext.copy(directory, directory.resolveSibling("before")), 100, 1L);
+
+        final byte[] description = spill.description(List.of(new ByteRange(number(50), number(60))));
+        try (WriteBatch batch = new WriteBatch(database.database())) {
+            rows.metadata().writeFold(batch, description);
+            rows.metadata().writeOffsets(batch, Map.of(PARTITION, 2L));
+            batch.commit();
+        }
+        // 25 of 100 are removed; of 50 to 59 the five odd ones go with the range, and 50, 54, 58 come back.
+        assertRecovered(TestContext.copy(directory, directory.resolveSibling("after")), 70, 2L);
+
+        spill.fold(description, database.rows("store"), rows.metadata());
+        assertRecovered(TestContext.copy(directory, directory.resolveSibling("folded")), 70, 2L);
+        database.release("store");
+    }
+
+    private static void assertRecovered(final Path copy, final int count, final long offset) {
+        final TaskDatabase database = TaskDatabase.acquire(copy, "store", CONFIG, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", 1 << 20, true);
+        int found = 0;
+        try (RowIterator all = rows.iterator(List.of(ByteRange.ALL), true)) {
+            while (all.next()) {
+                found++;
+            }
+        }
+        assertEquals(count, found);
+        assertEquals(offset, rows.metadata().offset(PARTITION));
+        assertEquals(null, rows.metadata().fold());
+        try (Cursor left = new Cursor(database.scratch("store"), null, null, null, true)) {
+            assertTrue(!left.next(), "the scratch family is not empty");
+        }
+        database.release("store");
+    }
+
+    @Test
+    void offsetsAreKeptAndForgottenAsStreamsSays() {
+        final TopicPartition other = new TopicPartition("changelog", 1);
+        TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        StoreRows rows = new StoreRows(database, "store", "test", 1000, true);
+        assertEquals(null, rows.metadata().offset(PARTITION));
+        rows.commit(Map.of(PARTITION, 5L, other, -4L), Position.fromMap(Map.of("input", Map.of(0, 9L))));
+        database.release("store");
+
+        database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        rows = new StoreRows(database, "store", "test", 1000, true);
+        assertEquals(5L, rows.metadata().offset(PARTITION));
+        assertEquals(-4L, rows.metadata().offset(other));
+        assertEquals(Position.fromMap(Map.of("input", Map.of(0, 9L))), rows.metadata().position());
+        rows.commit(Collections.singletonMap(PARTITION, null), Position.emptyPosition());
+        assertEquals(null, rows.metadata().offset(PARTITION));
+        assertEquals(-4L, rows.metadata().offset(other));
+        rows.commit(null, Position.emptyPosition());
+        assertEquals(-4L, rows.metadata().offset(other));
+        rows.commit(Map.of(), Position.emptyPosition());
+        assertEquals(null, rows.metadata().offset(other));
+        database.release("store");
+    }
+
+    @Test
+    void rowsOfAnotherFormatAreDropped() {
+        TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        StoreRows rows = new StoreRows(database, "store", "one", 1000, true);
+        rows.put(number(1), number(1));
+        rows.commit(Map.of(PARTITION, 5L), Position.emptyPosition());
+        database.release("store");
+
+        database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        rows = new StoreRows(database, "store", "two", 1000, true);
+        assertEquals(null, rows.get(number(1)));
+        assertEquals(null, rows.metadata().offset(PARTITION));
+        database.release("store");
+    }
+
+    private static byte[] number(final int number) {
+        return new byte[] {(byte) number};
+    }
+}
