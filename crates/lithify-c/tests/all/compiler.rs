@@ -37,6 +37,23 @@ pub fn library() -> PathBuf {
     library
 }
 
+/// The text of the header.
+pub fn header() -> String {
+    let path = Path::new(CRATE).join("include/lithify.h");
+    std::fs::read_to_string(path).expect("the header is there")
+}
+
+/// The global symbols that a library defines, in order, as `nm` lists them.
+pub fn global_symbols(library: &Path, flags: &[&str]) -> Vec<String> {
+    let mut nm = Command::new("nm");
+    let listed = run(nm.args(["-g", "--defined-only"]).args(flags).arg(library)).stdout;
+    let listed = String::from_utf8(listed).expect("symbols are text");
+    let mut symbols: Vec<String> =
+        listed.lines().filter_map(|line| Some(line.split(' ').nth(2)?.to_owned())).collect();
+    symbols.sort_unstable();
+    symbols
+}
+
 /// The names of functions that a header declares.
 pub fn declared(header: &str) -> Vec<String> {
     let name_before = |text: &str| {

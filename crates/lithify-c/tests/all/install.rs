@@ -1,6 +1,6 @@
 //! The installed files: a program finds header and library by pkg-config, shared and static.
 
-use crate::compiler::{CRATE, is_there, libraries, run};
+use crate::compiler::{CRATE, declared, global_symbols, header, is_there, libraries, run};
 use std::path::Path;
 use std::process::Command;
 
@@ -25,8 +25,11 @@ fn a_program_is_built_by_pkg_config() {
         .env("PREFIX", "/opt/lithify")
         .env("DESTDIR", root);
     run(install.arg(libraries()));
-    std::fs::write(root.join("tour.c"), tour()).unwrap();
     let lib = root.join("opt/lithify/lib");
+    std::fs::write(root.join("tour.c"), tour()).unwrap();
+    if is_there("objcopy") {
+        assert_eq!(global_symbols(&lib.join("liblithify.a"), &[]), declared(&header()));
+    }
     for (kind, flags) in [("shared", &[][..]), ("static", &["--static"][..])] {
         let mut pkg_config = Command::new("pkg-config");
         pkg_config.args(flags).args(["--cflags", "--libs", "lithify"]);

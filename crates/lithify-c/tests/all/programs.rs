@@ -1,6 +1,6 @@
 //! Programs in C, plain and under AddressSanitizer with its search for leaks.
 
-use crate::compiler::{CRATE, compile, declared, is_there, run};
+use crate::compiler::{CRATE, compile, declared, header, is_there, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,9 +56,8 @@ fn programs_are_clean_under_the_address_sanitizer() {
 
 #[test]
 fn the_programs_call_every_function() {
-    let header = std::fs::read_to_string(Path::new(CRATE).join("include/lithify.h")).unwrap();
     let called = std::fs::read_to_string(source("every_function.c")).unwrap();
-    let missing: Vec<_> = declared(&header)
+    let missing: Vec<_> = declared(&header())
         .into_iter()
         .filter(|name| !called.contains(&format!("{name}(")))
         .collect();

@@ -1,7 +1,6 @@
 //! What leaves the shared library: the functions of the header, and nothing of what it is made of.
 
-use crate::compiler::{CRATE, declared, is_there, library, run};
-use std::path::Path;
+use crate::compiler::{declared, global_symbols, header, is_there, library, run};
 use std::process::Command;
 
 #[test]
@@ -9,12 +8,7 @@ fn symbols_are_those_of_the_header() {
     if !is_there("nm") {
         return;
     }
-    let listed = run(Command::new("nm").args(["-D", "--defined-only"]).arg(library()));
-    let listed = String::from_utf8(listed.stdout).unwrap();
-    let mut symbols: Vec<_> = listed.lines().filter_map(|line| line.split(' ').nth(2)).collect();
-    symbols.sort_unstable();
-    let header = std::fs::read_to_string(Path::new(CRATE).join("include/lithify.h")).unwrap();
-    let declared = declared(&header);
+    let (symbols, declared) = (global_symbols(&library(), &["-D"]), declared(&header()));
     assert!(declared.len() > 100, "only {} functions were found in the header", declared.len());
     assert_eq!(symbols, declared);
 }
