@@ -201,7 +201,7 @@ int lithify_stats_open_metrics(lithify_db *db, char **text, char **message);
 int lithify_explain_text(lithify_family *family, char **text, char **message);
 int lithify_explain_json(lithify_family *family, char **json, char **message);
 /* About how many bytes on disk, and rows, keys from `start` on and before `end` take. NULL is an open end.
- * What is not in tables yet counts as nothing; `bytes` or `rows` may be NULL. */
+ * Memtables count as nothing, but their rows do where both ends are open. `bytes` or `rows` may be NULL. */
 int lithify_approximate(lithify_family *family, const void *start, size_t start_length, const void *end,
                         size_t end_length, uint64_t *bytes, uint64_t *rows, char **message);
 
