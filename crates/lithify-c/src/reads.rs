@@ -121,11 +121,11 @@ pub unsafe extern "C" fn lithify_pinned_value(
 ) -> *const c_void {
     // SAFETY: the caller promises a live object, or NULL, and a place that may be written.
     let found = guarded(|| unsafe {
-        let value = borrow(pinned).map_or(&[][..], |value| value);
+        let value = borrow(pinned).ok();
         if let Ok(place) = place(value_length) {
-            place.set(value.len());
+            place.set(value.map_or(0, |value| value.len()));
         }
-        value.as_ptr().cast()
+        value.map_or(std::ptr::null(), |value| value.as_ptr().cast())
     });
     found.unwrap_or(std::ptr::null())
 }

@@ -144,20 +144,6 @@ c_functions! {
         Ok(OK)
     }
 
-    /// Removes a range of keys.
-    fn lithify_transaction_delete_range(
-        transaction: *mut CTransaction,
-        family: *mut Family,
-        start: *const c_void,
-        start_length: usize,
-        end: *const c_void,
-        end_length: usize,
-    ) {
-        let (start, end) = (bytes(start, start_length)?, bytes(end, end_length)?);
-        borrow_mut(transaction)?.running()?.delete_range(borrow(family)?, start, end)?;
-        Ok(OK)
-    }
-
     /// Adds an operand to a key.
     fn lithify_transaction_merge(
         transaction: *mut CTransaction,
