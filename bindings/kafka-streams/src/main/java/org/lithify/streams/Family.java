@@ -49,7 +49,7 @@ final class Family extends Handle {
         }
     }
 
-    /** About how many rows its tables hold; rows that are still in memory are not counted. */
+    /** About how many rows it has. */
     long approximateRows() {
         return approximate(1);
     }

@@ -36,8 +36,6 @@ final class StoreRows {
     private boolean unsound;
     private volatile long spills;
     private volatile long commits;
-    private volatile long tableRows;
-    private volatile long rowsSinceFlush;
 
     /**
      * Opens the rows of a store: finishes a commit that was cut off, and drops what was not committed.
@@ -55,7 +53,6 @@ final class StoreRows {
         metadata = new StoreMetadata(database.metadata(), store);
         recoverSpill();
         keepOnly(format);
-        tableRows = rows.approximateRows();
     }
 
     StoreMetadata metadata() {
@@ -176,7 +173,6 @@ final class StoreRows {
             expired.forEach(range -> batch.deleteRange(rows, range.start(), range.end()));
             batch.commit();
         }
-        rowsSinceFlush += keysAndValues.size() / 2;
     }
 
     /** Drops what is not committed, or writes it where that is as good. */
@@ -208,14 +204,9 @@ final class StoreRows {
         return rows.approximateBytes();
     }
 
-    /** About how many rows there are: those of tables, those written since, and the uncommitted. */
+    /** About how many rows there are. A row that is written anew counts twice for a while. */
     long approximateRows() {
-        final long inTables = rows.approximateRows();
-        if (inTables != tableRows) {
-            tableRows = inTables;
-            rowsSinceFlush = 0;
-        }
-        return inTables + rowsSinceFlush + overlay.count();
+        return rows.approximateRows() + overlay.count();
     }
 
     private void makeRoom() {
@@ -264,7 +255,6 @@ final class StoreRows {
         overlay.deletedRanges().forEach(range -> batch.deleteRange(rows, range.start(), range.end()));
         overlay.entries().forEach(row ->
             batch.write(rows, row.getKey(), row.getValue() == Overlay.REMOVED ? null : row.getValue()));
-        rowsSinceFlush += overlay.count();
     }
 
     private void writeMetadata(final WriteBatch batch, final Map<TopicPartition, Long> offsets,

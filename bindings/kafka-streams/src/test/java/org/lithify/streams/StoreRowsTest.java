@@ -2,6 +2,7 @@ package org.lithify.streams;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.query.Position;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,8 +29,14 @@ class StoreRowsTest {
         new LithifyConfig(Map.of(LithifyConfig.MEMORY_BYTES_CONFIG, 64L << 20));
 
     @TempDir
+    private Path temporary;
     private Path directory;
     private int copies;
+
+    @BeforeEach
+    void live() {
+        directory = temporary.resolve("live");
+    }
 
     @ParameterizedTest
     @CsvSource({"true, 1000000, 1", "true, 600, 2", "true, 0, 3", "false, 1000000, 4", "false, 300, 5"})
@@ -75,7 +82,7 @@ class StoreRowsTest {
     private void assertCrash(final long offset, final NavigableMap<byte[], byte[]> committed, final long bound)
         throws Exception {
         final Path copy = TestContext.copy(directory.resolve(TaskDatabase.DIRECTORY),
-            directory.resolveSibling(directory.getFileName() + "-copy-" + copies++).resolve(TaskDatabase.DIRECTORY));
+            temporary.resolve("copy-" + copies++).resolve(TaskDatabase.DIRECTORY));
         final TaskDatabase crashed = TaskDatabase.acquire(copy.getParent(), "store", CONFIG, false);
         final StoreRows rows = new StoreRows(crashed, "store", "test", bound, true);
         assertSame(committed, rows.iterator(List.of(ByteRange.ALL), true));
@@ -160,7 +167,7 @@ class StoreRowsTest {
         }
         final Spill spill = new Spill(database.scratch("store"), 7);
         spill.add(overlay);
-        assertRecovered(TestContext.copy(directory, directory.resolveSibling("before")), 100, 1L);
+        assertRecovered(TestContext.copy(directory, temporary.resolve("before")), 100, 1L);
 
         final byte[] description = spill.description(List.of(new ByteRange(number(50), number(60))));
         try (WriteBatch batch = new WriteBatch(database.database())) {
@@ -169,10 +176,10 @@ class StoreRowsTest {
             batch.commit();
         }
         // 25 of 100 are removed; of 50 to 59 the five odd ones go with the range, and 50, 54, 58 come back.
-        assertRecovered(TestContext.copy(directory, directory.resolveSibling("after")), 70, 2L);
+        assertRecovered(TestContext.copy(directory, temporary.resolve("after")), 70, 2L);
 
         spill.fold(description, database.rows("store"), rows.metadata());
-        assertRecovered(TestContext.copy(directory, directory.resolveSibling("folded")), 70, 2L);
+        assertRecovered(TestContext.copy(directory, temporary.resolve("folded")), 70, 2L);
         database.release("store");
     }
 
