@@ -5,6 +5,7 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.Uuid;
 
+import java.io.File;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -14,6 +15,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** A broker of one node, in a process of its own, on loopback. */
@@ -67,20 +69,40 @@ final class Broker implements AutoCloseable {
 
     /** Starts a program of this class path in a process of its own; its output goes to a file. */
     static Process run(final Path log, final String heap, final String... mainAndArguments) throws IOException {
+        return run(log, classPath(), heap, List.of(mainAndArguments));
+    }
+
+    /** Starts a program of a class path. */
+    static Process run(final Path log, final String classPath, final String heap,
+                       final List<String> mainAndArguments) throws IOException {
         final List<String> command = new ArrayList<>(List.of(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(), heap,
-            "--enable-native-access=ALL-UNNAMED", "-cp", classPath()));
+            "--enable-native-access=ALL-UNNAMED", "-cp", classPath));
         final String library = System.getProperty(NativeLibrary.PROPERTY);
         if (library != null) {
             command.add("-D" + NativeLibrary.PROPERTY + "=" + library);
         }
-        command.addAll(List.of(mainAndArguments));
+        command.addAll(mainAndArguments);
         return new ProcessBuilder(command).redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
     }
 
     static String classPath() {
         return System.getProperty("surefire.test.class.path", System.getProperty("java.class.path"));
+    }
+
+    /** The class path with Kafka Streams of an older version. */
+    static String classPath(final String version) {
+        final String directory = System.getProperty("lithify.older.directory");
+        final String present = System.getProperty("lithify.kafka.version");
+        return Stream.of(classPath().split(File.pathSeparator)).map(entry -> {
+            for (final String artifact : List.of("kafka-streams", "kafka-clients", "kafka-streams-test-utils")) {
+                if (entry.endsWith("/" + artifact + "-" + present + ".jar")) {
+                    return directory + "/" + artifact + "-" + version + ".jar";
+                }
+            }
+            return entry;
+        }).collect(Collectors.joining(File.pathSeparator));
     }
 
     private void awaitStart(final Path directory) throws IOException, InterruptedException {

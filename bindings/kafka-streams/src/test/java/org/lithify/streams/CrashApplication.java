@@ -26,7 +26,8 @@ import java.util.concurrent.CountDownLatch;
  *
  * <p>Every input makes one record in each output topic, with the count so far: of its key, of its key in a window,
  * and of its group behind a repartition topic. Arguments: bootstrap server, state directory, {@code lithify} or
- * {@code built-in}, and settings {@code name=value}.
+ * {@code built-in}, and settings {@code name=value}. With a setting {@code test.topology} it keeps the last value of
+ * each key instead.
  */
 public final class CrashApplication {
     static final String INPUT = "input";
@@ -52,7 +53,11 @@ public final class CrashApplication {
             final String[] setting = arguments[i].split("=", 2);
             properties.put(setting[0], setting[1]);
         }
-        final KafkaStreams streams = new KafkaStreams(topology(properties), properties);
+        run(properties.containsKey("test.topology") ? stateTopology(properties) : topology(properties), properties);
+    }
+
+    private static void run(final Topology topology, final Properties properties) throws InterruptedException {
+        final KafkaStreams streams = new KafkaStreams(topology, properties);
         streams.setGlobalStateRestoreListener(new Restored());
         final CountDownLatch ended = new CountDownLatch(1);
         streams.setStateListener((now, before) -> say("STATE " + now));
@@ -77,6 +82,14 @@ public final class CrashApplication {
         input.map((key, value) -> KeyValue.pair(group(value), value))
             .groupByKey(Grouped.with(Serdes.String(), Serdes.String())).count(Materialized.as("groups-store"))
             .toStream().to(GROUPS, Produced.with(Serdes.String(), Serdes.Long()));
+        return builder.build(properties);
+    }
+
+    /** One store that holds the last value of each key. */
+    private static Topology stateTopology(final Properties properties) {
+        final StreamsBuilder builder = new StreamsBuilder(new TopologyConfig(new StreamsConfig(properties)));
+        builder.stream(INPUT, Consumed.with(Serdes.String(), Serdes.String())).groupByKey()
+            .reduce((before, now) -> now, Materialized.as("state-store"));
         return builder.build(properties);
     }
 
