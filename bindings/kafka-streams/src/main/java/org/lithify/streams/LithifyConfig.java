@@ -30,20 +30,25 @@ public final class LithifyConfig extends AbstractConfig {
         + "Empty: the engine's default.";
     /** {@code lithify.uncommitted.max.bytes}. */
     public static final String UNCOMMITTED_MAX_BYTES_CONFIG = "lithify.uncommitted.max.bytes";
-    private static final String UNCOMMITTED_MAX_BYTES_DOC = "Memory for a store's writes since its last commit. "
-        + "Beyond it they go to disk: under exactly-once to a scratch area, from where the commit takes them.";
+    private static final String UNCOMMITTED_MAX_BYTES_DOC = "Heap for writes since the last commit, of all "
+        + "stores of this process together. Beyond it they go to disk: under exactly-once to a scratch area, from "
+        + "where the commit takes them.";
     /** {@code lithify.durability}. */
     public static final String DURABILITY_CONFIG = "lithify.durability";
     private static final String DURABILITY_DOC = "What a commit survives: buffered (the end of the process), sync "
         + "(a power cut too), or none (neither: the store restores from its last flush). The offset never gets ahead "
         + "of the rows in any of them.";
 
+    /** Every task has a database: what the engine takes for one alone would be too much for each. */
+    private static final long WAL_BYTES_MAX = 64L * 1024 * 1024;
+    private static final long MEMTABLE_BYTES_MAX = 16L * 1024 * 1024;
+
     private static final ConfigDef DEFINITION = new ConfigDef()
         .define(MEMORY_BYTES_CONFIG, Type.LONG, 256L * 1024 * 1024, atLeast(16L * 1024 * 1024), Importance.HIGH,
             MEMORY_BYTES_DOC)
         .define(BACKGROUND_THREADS_CONFIG, Type.INT, 2, between(1, 64), Importance.MEDIUM, BACKGROUND_THREADS_DOC)
         .define(COMPRESSION_CONFIG, Type.STRING, "", Importance.MEDIUM, COMPRESSION_DOC)
-        .define(UNCOMMITTED_MAX_BYTES_CONFIG, Type.LONG, 32L * 1024 * 1024, between(0, 512L * 1024 * 1024),
+        .define(UNCOMMITTED_MAX_BYTES_CONFIG, Type.LONG, 64L * 1024 * 1024, between(0, 512L * 1024 * 1024),
             Importance.MEDIUM, UNCOMMITTED_MAX_BYTES_DOC)
         .define(DURABILITY_CONFIG, Type.STRING, "buffered", ConfigDef.ValidString.in("buffered", "sync", "none"),
             Importance.MEDIUM, DURABILITY_DOC);
@@ -80,7 +85,9 @@ public final class LithifyConfig extends AbstractConfig {
 
     /** Options of the engine for a database. */
     Map<String, String> databaseOptions() {
-        return Map.of("durability", getString(DURABILITY_CONFIG).toLowerCase(Locale.ROOT));
+        return Map.of("durability", getString(DURABILITY_CONFIG).toLowerCase(Locale.ROOT),
+            "memtable_bytes", String.valueOf(Math.min(MEMTABLE_BYTES_MAX, memoryBytes() / 16)),
+            "wal_bytes_max", String.valueOf(WAL_BYTES_MAX));
     }
 
     /** Options of the engine for the rows of a store. */

@@ -129,23 +129,53 @@ abstract class LithifyStore implements StateStore {
         storeContext.register(root, (RecordBatchingStateRestoreCallback) this::restoreBatch);
     }
 
+    /**
+     * Opens the rows. Under exactly-once Streams removes the directory of a task that is reported corrupt; where it
+     * would not, the damaged database goes aside and the store begins with an empty one.
+     */
     private void openRows(final LithifyConfig config) {
+        final boolean setAsideDamage = !exactlyOnce || global;
         try {
-            // Under exactly-once Streams itself removes the directory of a task that is reported corrupt.
-            database = TaskDatabase.acquire(context.stateDir().toPath(), name, config, !exactlyOnce || global);
+            openRows(config, setAsideDamage);
+        } catch (final LithifyException damage) {
+            if (!damage.isDamage() || !setAsideDamage) {
+                final RuntimeException failure = failure("opening", damage);
+                abandon();
+                throw failure;
+            }
+            LOG.error("The state of store {} cannot be read and is restored from its changelog", name, damage);
+            abandon();
+            try {
+                openRows(config, true);
+            } catch (final LithifyException e) {
+                final RuntimeException failure = failure("opening", e);
+                abandon();
+                throw failure;
+            }
+        }
+    }
+
+    private void openRows(final LithifyConfig config, final boolean setAsideDamage) {
+        rows = null;
+        database = TaskDatabase.acquire(context.stateDir().toPath(), name, config, setAsideDamage);
+        try {
             rows = new StoreRows(database, name, format(), uncommittedMaxBytes(config), transactional);
             position = rows.metadata().position();
             open = true;
             opened();
         } catch (final LithifyException e) {
-            final RuntimeException failure = failure("opening", e);
-            abandon();
-            throw failure;
+            if (e.isDamage() && setAsideDamage) {
+                database.markDamaged();
+            }
+            throw e;
         }
     }
 
     private void abandon() {
         open = false;
+        if (rows != null) {
+            rows.close();
+        }
         if (database != null) {
             database.release(name);
             database = null;

@@ -46,10 +46,13 @@ final class Overlay {
         return rows.size();
     }
 
-    void put(final byte[] key, final byte[] value) {
+    /** Writes a row; a null value removes it. Returns how many bytes more it takes. */
+    long put(final byte[] key, final byte[] value) {
         final byte[] stored = value == null ? REMOVED : value;
         final byte[] old = rows.put(key, stored);
-        bytes += old == null ? key.length + stored.length + ROW_OVERHEAD_BYTES : stored.length - old.length;
+        final long more = old == null ? key.length + stored.length + ROW_OVERHEAD_BYTES : stored.length - old.length;
+        bytes += more;
+        return more;
     }
 
     /** The value, {@link #REMOVED}, or null if it says nothing of that key. */
@@ -57,8 +60,12 @@ final class Overlay {
         return rows.get(key);
     }
 
-    /** Forgets the rows of a range, and has the commit remove what is beneath. */
-    void deleteRange(final ByteRange range) {
+    /**
+     * Forgets the rows of a range, and has the commit remove what is beneath. Returns how many bytes more it takes,
+     * a negative number.
+     */
+    long deleteRange(final ByteRange range) {
+        final long before = bytes;
         deletedRanges.add(range);
         final Iterator<Map.Entry<byte[], byte[]>> inRange = subMap(range).entrySet().iterator();
         while (inRange.hasNext()) {
@@ -66,6 +73,7 @@ final class Overlay {
             bytes -= row.getKey().length + row.getValue().length + ROW_OVERHEAD_BYTES;
             inRange.remove();
         }
+        return bytes - before;
     }
 
     List<ByteRange> deletedRanges() {

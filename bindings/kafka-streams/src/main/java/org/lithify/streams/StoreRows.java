@@ -31,9 +31,11 @@ final class StoreRows {
     private final String store;
     private final long uncommittedMaxBytes;
     private final boolean transactional;
+    private final UncommittedMemory memory = UncommittedMemory.ofProcess();
     private volatile Overlay overlay = new Overlay(null);
     private long generation;
     private boolean unsound;
+    private boolean closed;
     private volatile long spills;
     private volatile long commits;
 
@@ -53,6 +55,7 @@ final class StoreRows {
         metadata = new StoreMetadata(database.metadata(), store);
         recoverSpill();
         keepOnly(format);
+        memory.enter();
     }
 
     StoreMetadata metadata() {
@@ -73,15 +76,15 @@ final class StoreRows {
 
     synchronized void put(final byte[] key, final byte[] value) {
         requireSound();
-        overlay.put(key, value);
-        if (overlay.bytes() > uncommittedMaxBytes) {
+        memory.add(overlay.put(key, value));
+        if (memory.isOver(overlay.bytes(), uncommittedMaxBytes)) {
             makeRoom();
         }
     }
 
     /** Removes the rows of a range. No row may be written there before the next commit. */
     synchronized void deleteRange(final ByteRange range) {
-        overlay.deleteRange(range);
+        memory.add(overlay.deleteRange(range));
         if (overlay.under() != null) {
             overlay.under().deleteRange(range);
         }
@@ -153,7 +156,7 @@ final class StoreRows {
             }
         }
         commits++;
-        overlay = new Overlay(null);
+        replaceOverlay(new Overlay(null));
     }
 
     /** Writes rows of a changelog: they are committed already. Null values are removals. */
@@ -175,12 +178,20 @@ final class StoreRows {
         }
     }
 
-    /** Drops what is not committed, or writes it where that is as good. */
+    /** Drops what is not committed, or writes it where that is as good. Does nothing the second time. */
     synchronized void close() {
-        if (!transactional && !unsound && !overlay.isEmpty()) {
-            commit(null, Position.emptyPosition());
+        if (closed) {
+            return;
         }
-        overlay = new Overlay(null);
+        closed = true;
+        try {
+            if (!transactional && !unsound && !overlay.isEmpty()) {
+                commit(null, Position.emptyPosition());
+            }
+        } finally {
+            replaceOverlay(new Overlay(null));
+            memory.leave();
+        }
     }
 
     /** Whether everything is committed. */
@@ -215,7 +226,7 @@ final class StoreRows {
                 writeOverlay(batch);
                 batch.commit();
             }
-            overlay = new Overlay(null);
+            replaceOverlay(new Overlay(null));
             return;
         }
         Spill spill = overlay.under();
@@ -227,7 +238,7 @@ final class StoreRows {
         spill.add(overlay);
         final Overlay emptied = new Overlay(spill);
         emptied.deletedRanges().addAll(overlay.deletedRanges());
-        overlay = emptied;
+        replaceOverlay(emptied);
     }
 
     private void commitSpill(final Spill spill, final Map<TopicPartition, Long> offsets, final Position position) {
@@ -242,6 +253,11 @@ final class StoreRows {
         unsound = true;
         spill.fold(description, rows, metadata);
         unsound = false;
+    }
+
+    private void replaceOverlay(final Overlay next) {
+        memory.add(-overlay.bytes());
+        overlay = next;
     }
 
     private void requireSound() {

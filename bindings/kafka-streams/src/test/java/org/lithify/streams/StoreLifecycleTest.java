@@ -147,6 +147,39 @@ class StoreLifecycleTest {
         anew.close();
     }
 
+    @Test
+    void damageThatAReadFindsLeadsToRecovery() throws IOException {
+        LithifyKeyValueStore store = open("store", AT_LEAST_ONCE);
+        for (int i = 0; i < 1000; i++) {
+            store.put(TestContext.bytes("key" + i), ("value" + i).getBytes());
+        }
+        store.commit(Map.of(CHANGELOG, 3L));
+        store.database().database().flush();
+        store.close();
+        // The largest table is that of the rows; the metadata stay readable.
+        try (Stream<Path> files = Files.list(directory.resolve(TaskDatabase.DIRECTORY))) {
+            final Path table = files.filter(file -> file.toString().endsWith(".sst"))
+                .max(java.util.Comparator.comparing(file -> file.toFile().length())).orElseThrow();
+            final byte[] bytes = Files.readAllBytes(table);
+            java.util.Arrays.fill(bytes, bytes.length / 4, bytes.length / 2, (byte) 0x5A);
+            Files.write(table, bytes);
+        }
+
+        final LithifyKeyValueStore damaged = open("store", AT_LEAST_ONCE);
+        final TaskCorruptedException found = assertThrows(TaskCorruptedException.class, () -> {
+            try (KeyValueIterator<Bytes, byte[]> all = damaged.all()) {
+                all.forEachRemaining(row -> { });
+            }
+        });
+        assertEquals(java.util.Set.of(damaged.context().taskId()), found.corruptedTasks());
+        damaged.close();
+
+        store = open("store", AT_LEAST_ONCE);
+        assertNull(store.get(TestContext.bytes("key1")));
+        assertNull(store.committedOffset(CHANGELOG));
+        store.close();
+    }
+
     private void damage(final String file) throws IOException {
         try (Stream<Path> files = Files.list(directory.resolve(TaskDatabase.DIRECTORY))) {
             final List<Path> found = files.filter(path -> path.getFileName().toString().startsWith(file)).toList();

@@ -75,6 +75,7 @@ class StoreRowsTest {
             }
         }
         assertSame(model, rows.iterator(List.of(ByteRange.ALL), true));
+        rows.close();
         database.release("store");
     }
 
@@ -87,6 +88,7 @@ class StoreRowsTest {
         final StoreRows rows = new StoreRows(crashed, "store", "test", bound, true);
         assertSame(committed, rows.iterator(List.of(ByteRange.ALL), true));
         assertEquals(offset < 0 ? null : offset, rows.metadata().offset(PARTITION));
+        rows.close();
         crashed.release("store");
         org.apache.kafka.common.utils.Utils.delete(copy.getParent().toFile());
     }
@@ -180,6 +182,7 @@ class StoreRowsTest {
 
         spill.fold(description, database.rows("store"), rows.metadata());
         assertRecovered(TestContext.copy(directory, temporary.resolve("folded")), 70, 2L);
+        rows.close();
         database.release("store");
     }
 
@@ -198,6 +201,7 @@ class StoreRowsTest {
         try (Cursor left = new Cursor(database.scratch("store"), null, null, null, true)) {
             assertTrue(!left.next(), "the scratch family is not empty");
         }
+        rows.close();
         database.release("store");
     }
 
@@ -208,6 +212,7 @@ class StoreRowsTest {
         StoreRows rows = new StoreRows(database, "store", "test", 1000, true);
         assertEquals(null, rows.metadata().offset(PARTITION));
         rows.commit(Map.of(PARTITION, 5L, other, -4L), Position.fromMap(Map.of("input", Map.of(0, 9L))));
+        rows.close();
         database.release("store");
 
         database = TaskDatabase.acquire(directory, "store", CONFIG, false);
@@ -222,6 +227,7 @@ class StoreRowsTest {
         assertEquals(-4L, rows.metadata().offset(other));
         rows.commit(Map.of(), Position.emptyPosition());
         assertEquals(null, rows.metadata().offset(other));
+        rows.close();
         database.release("store");
     }
 
@@ -231,12 +237,14 @@ class StoreRowsTest {
         StoreRows rows = new StoreRows(database, "store", "one", 1000, true);
         rows.put(number(1), number(1));
         rows.commit(Map.of(PARTITION, 5L), Position.emptyPosition());
+        rows.close();
         database.release("store");
 
         database = TaskDatabase.acquire(directory, "store", CONFIG, false);
         rows = new StoreRows(database, "store", "two", 1000, true);
         assertEquals(null, rows.get(number(1)));
         assertEquals(null, rows.metadata().offset(PARTITION));
+        rows.close();
         database.release("store");
     }
 
