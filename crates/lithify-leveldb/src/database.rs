@@ -35,7 +35,11 @@ impl Database {
     /// opened already, another comparator. A directory of another engine, which stays as it is. What
     /// opening meets.
     pub fn open(path: &Path, settings: &Settings) -> Result<Database, Status> {
-        let is_there = match Owner::of(path)? {
+        if path.as_os_str().is_empty() {
+            return Err(Status::invalid("a database needs a path, and this one is empty"));
+        }
+        let refused = |error| directory::system_failure(&path.join("LOCK"), &error);
+        let is_there = match Owner::of(path).map_err(refused)? {
             Owner::Lithify => true,
             Owner::Nobody => false,
             Owner::Other(engine) => return Err(directory::foreign(path, engine)),
@@ -43,7 +47,7 @@ impl Database {
         if is_there {
             directory::check_unlocked(path)?;
         } else {
-            directory::check_parent(path)?;
+            directory::check_parent(path).map_err(refused)?;
         }
         let shown = path.display();
         if is_there && settings.error_if_exists {

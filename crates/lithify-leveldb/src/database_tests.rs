@@ -1,1 +1,1 @@
-
+//! The semantics in plain Rust.

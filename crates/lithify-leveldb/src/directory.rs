@@ -31,13 +31,13 @@ impl Owner {
     ///
     /// # Errors
     /// The directory cannot be read, or is none.
-    pub fn of(path: &Path) -> Result<Owner, Status> {
+    pub fn of(path: &Path) -> io::Result<Owner> {
         let names: Vec<String> = match fs::read_dir(path) {
             Ok(entries) => {
                 entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Owner::Nobody),
-            Err(error) => return Err(system_failure(&path.join("LOCK"), &error)),
+            Err(error) => return Err(error),
         };
         let has = |is: fn(&str) -> bool| names.iter().any(|name| is(name));
         let begins_as_leveldb =
@@ -77,27 +77,24 @@ pub fn check_unlocked(path: &Path) -> Result<(), Status> {
 ///
 /// # Errors
 /// There is none.
-pub fn check_parent(path: &Path) -> Result<(), Status> {
-    if path.as_os_str().is_empty() {
-        return Err(Status::invalid("a database needs a path, and this one is empty"));
-    }
+pub fn check_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    match parent.map_or(Ok(true), Path::try_exists) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(not_there(&path.join("LOCK"))),
-        Err(error) => Err(system_failure(&path.join("LOCK"), &error)),
+    match parent.map_or(Ok(true), Path::try_exists)? {
+        true => Ok(()),
+        false => Err(rustix::io::Errno::NOENT.into()),
     }
 }
 
-fn not_there(path: &Path) -> Status {
-    Status::new(Class::NotFound, format!("{}: No such file or directory", path.display()))
-}
-
-fn system_failure(path: &Path, error: &io::Error) -> Status {
+/// A refusal of the system, in its words, about a file.
+pub fn system_failure(path: &Path, error: &io::Error) -> Status {
     // Without the number that Rust puts behind the system's words.
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
-    Status::io(format!("{}: {text}", path.display()))
+    let text = format!("{}: {text}", path.display());
+    match error.kind() {
+        io::ErrorKind::NotFound => Status::new(Class::NotFound, text),
+        _ => Status::io(text),
+    }
 }
 
 /// What opening met; a lock has LevelDB's words.
@@ -144,10 +141,11 @@ pub fn destroy(path: &Path) -> Result<(), Status> {
 /// Somebody has it open; it is another engine's; what reading and writing meet. The database is as it
 /// was then.
 pub fn restore(path: &Path, settings: &Settings) -> Result<(), Status> {
-    match Owner::of(path)? {
+    let refused = |error| system_failure(path, &error);
+    match Owner::of(path).map_err(refused)? {
         Owner::Other(engine) => return Err(foreign(path, engine)),
         Owner::Nobody => {
-            check_parent(path)?;
+            check_parent(path).map_err(refused)?;
             let settings = Settings { create_if_missing: true, ..settings.clone() };
             Database::open(path, &settings)?.close();
             return Ok(());

@@ -147,7 +147,7 @@ mod tests {
     fn compression_is_switched_off_and_on() {
         let with = |is_compressed| Settings { is_compressed, ..Settings::default() };
         let off = with(Some(false)).family(None);
-        assert_eq!(off.compression.to_string(), "none");
+        assert_eq!(off.compression.to_string(), "none,none,none");
         assert_eq!(with(None).family(Some(off.clone())), off);
         assert_eq!(with(Some(true)).family(Some(off)), CfOptions::default());
         let chosen: CfOptions = "compression=zstd-3".parse().unwrap();

@@ -41,6 +41,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-leveldb/src/c/library.rs",
     "crates/lithify-leveldb/src/c/mod.rs",
     "crates/lithify-leveldb/src/c/options.rs",
+    "crates/lithify-leveldb/tests/all/leveldb.rs",
     "crates/lithify-sim/src/fuzz/allocation.rs",
     "crates/lithify-lab/src/meter/process.rs",
     "crates/lithify-lab-engines/src/leveldb/database.rs",
