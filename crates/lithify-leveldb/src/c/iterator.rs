@@ -30,14 +30,14 @@ fn go(iterator: Option<&mut IteratorHandle>, to: Move<'_>) {
 fn part(
     iterator: Option<&IteratorHandle>,
     length: Option<&mut MaybeUninit<usize>>,
-    of: fn((&'_ [u8], &'_ [u8])) -> (*const u8, usize),
+    of: impl for<'a> Fn((&'a [u8], &'a [u8])) -> &'a [u8],
 ) -> *const c_char {
     let row = iterator.and_then(|iterator| iterator.rows.get()?.row());
-    let (start, bytes) = of(row.unwrap_or((b"", b"")));
+    let bytes = of(row.unwrap_or((b"", b"")));
     if let Some(length) = length {
-        length.write(bytes);
+        length.write(bytes.len());
     }
-    start.cast()
+    bytes.as_ptr().cast()
 }
 
 exported! {
@@ -91,7 +91,7 @@ exported! {
         iterator: Option<&IteratorHandle>,
         length: Option<&mut MaybeUninit<usize>>,
     ) -> *const c_char {
-        part(iterator, length, |(key, _)| (key.as_ptr(), key.len()))
+        part(iterator, length, |(key, _)| key)
     }
 
     /// The value of the row, lent until the next move.
@@ -99,7 +99,7 @@ exported! {
         iterator: Option<&IteratorHandle>,
         length: Option<&mut MaybeUninit<usize>>,
     ) -> *const c_char {
-        part(iterator, length, |(_, value)| (value.as_ptr(), value.len()))
+        part(iterator, length, |(_, value)| value)
     }
 
     /// Why the last move failed, if it did.

@@ -144,11 +144,11 @@ pub fn theirs() -> Option<&'static Functions> {
 /// An object and what ends it.
 struct Owned {
     raw: Raw,
-    end: unsafe extern "C" fn(Raw),
+    end: Destructor,
 }
 
 impl Owned {
-    fn new(raw: Raw, end: unsafe extern "C" fn(Raw)) -> Owned {
+    fn new(raw: Raw, end: Destructor) -> Owned {
         assert!(!raw.is_null());
         Owned { raw, end }
     }
@@ -172,7 +172,7 @@ pub fn failing<T>(
     // is such a text again, freed once.
     unsafe {
         if let Some(earlier) = earlier {
-            slot = libc_copy(earlier);
+            slot = lithify_ffi::memory::copy_text(earlier);
         }
         let answer = call(&raw mut slot);
         if slot.is_null() {
@@ -184,10 +184,6 @@ pub fn failing<T>(
     }
 }
 
-fn libc_copy(text: &str) -> *mut c_char {
-    lithify_ffi::memory::copy_text(text)
-}
-
 /// A comparator that orders bytewise, under any name; or backwards.
 pub struct Comparator(Owned);
 
@@ -197,16 +193,28 @@ struct Named {
     is_backward: bool,
 }
 
+/// Ends a state.
+///
+/// # Safety
+/// Called by a library, with what it was given.
 unsafe extern "C" fn end_named(state: Raw) {
     // SAFETY: made by `Box::into_raw` for this object, which ends once.
     drop(unsafe { Box::from_raw(state.cast::<Named>()) });
 }
 
+/// The name in a state.
+///
+/// # Safety
+/// Called by a library, with what it was given.
 unsafe extern "C" fn name_of(state: Raw) -> Bytes {
     // SAFETY: the state lives until it is ended.
     unsafe { (*state.cast::<Named>()).name.as_ptr() }
 }
 
+/// Bytewise, or the other way round.
+///
+/// # Safety
+/// Called by a library, with what it was given.
 unsafe extern "C" fn compare(state: Raw, a: Bytes, a_len: usize, b: Bytes, b_len: usize) -> c_int {
     // SAFETY: the state lives; the library lends so many bytes.
     let (is_backward, order) =
@@ -219,7 +227,7 @@ unsafe extern "C" fn compare(state: Raw, a: Bytes, a_len: usize, b: Bytes, b_len
     }
 }
 
-/// What a filter answers besides the truth.
+/// A filter: the first byte of each key.
 unsafe extern "C" fn create_filter(
     _state: Raw,
     keys: *const Bytes,
@@ -237,6 +245,7 @@ unsafe extern "C" fn create_filter(
     }
 }
 
+/// Whether the first byte is in the filter; one that lies denies it.
 unsafe extern "C" fn key_may_match(
     state: Raw,
     key: Bytes,
