@@ -1,7 +1,7 @@
 //! Random calls, the same for the same seed.
 //!
-//! Owns: which calls come, and how often. It knows of a database only whether it is likely open and
-//! which comparator it was made with, so that most calls reach one.
+//! Owns: which calls come, and how often. It hears whether a database is open, and with which comparator, so
+//! that most calls reach one.
 
 use crate::leveldb::{Move, Setting};
 
@@ -146,17 +146,29 @@ impl Calls {
                 settings.push(setting);
             }
         }
-        let comparator = match self.once_in(8) {
+        let comparator = match self.once_in(5) {
             true => self.below(COMPARATORS.len()),
             false => self.comparator,
         };
         let filter_bits = if self.once_in(2) { Some(10 * self.below(3) as i32) } else { None };
-        let place = match self.below(40) {
+        let place = match self.below(20) {
             0 => Place::WithoutParent,
             1 => Place::File,
             _ => Place::Usual,
         };
         Opening { settings, comparator, filter_bits, place }
+    }
+
+    /// Hears what came of the last call.
+    pub fn hear(&mut self, last: &Call, is_open: bool) {
+        match &last.action {
+            Action::Open(opening) if is_open && !self.is_open => {
+                self.comparator = opening.comparator
+            }
+            Action::Destroy(opening) if !is_open => self.comparator = opening.comparator,
+            _ => {}
+        }
+        self.is_open = is_open;
     }
 
     /// The next call.
@@ -169,9 +181,8 @@ impl Calls {
     fn first(&mut self) -> Action {
         match self.below(12) {
             0 => {
-                self.comparator = self.below(COMPARATORS.len());
                 let mut opening = self.opening();
-                opening.comparator = self.comparator;
+                opening.comparator = self.below(COMPARATORS.len());
                 Action::Destroy(opening)
             }
             1 => {
@@ -179,10 +190,7 @@ impl Calls {
                 opening.comparator = self.comparator;
                 Action::Repair(opening)
             }
-            _ => {
-                self.is_open = true;
-                Action::Open(self.opening())
-            }
+            _ => Action::Open(self.opening()),
         }
     }
 
@@ -192,14 +200,11 @@ impl Calls {
             0..2 => Action::Environment,
             2..5 => Action::Destroy(self.opening()),
             5..15 => Action::Open(self.opening()),
-            15..30 => {
-                self.is_open = false;
-                Action::Close
-            }
-            30..40 => Action::Compact(None, None),
-            40..60 => Action::Compact(self.end(), self.end()),
-            60..80 => Action::AllRows { is_backward: self.once_in(2) },
-            80..200 => self.property(),
+            15..60 => Action::Close,
+            60..70 => Action::Compact(None, None),
+            70..90 => Action::Compact(self.end(), self.end()),
+            90..110 => Action::AllRows { is_backward: self.once_in(2) },
+            110..200 => self.property(),
             200..300 => {
                 Action::Sizes((0..self.below(4)).map(|_| (self.key(), self.key())).collect())
             }

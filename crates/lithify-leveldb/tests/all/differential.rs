@@ -99,6 +99,7 @@ fn same_answers(leveldb: &'static Functions, seed: u64, tally: &mut Tally) {
             panic!("seed {seed}, call {number}: {}", difference(&expected, &found));
         }
         tally.add(&found);
+        calls.hear(&call, here.is_open());
         before.push_back(call);
         if before.len() > SHOWN_CALLS {
             before.pop_front();
