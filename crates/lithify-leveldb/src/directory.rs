@@ -152,6 +152,8 @@ pub fn restore(path: &Path, settings: &Settings) -> Result<(), Status> {
         }
         Owner::Lithify => check_unlocked(path)?,
     }
+    // The directory itself: links to it stay.
+    let path = &path.canonicalize().map_err(refused)?;
     let repaired = beside(path, "repaired");
     let options = RepairOptions { database: settings.database(), ..RepairOptions::default() };
     let report = repair(path, &repaired, &options).map_err(|error| opening(path, error))?;
