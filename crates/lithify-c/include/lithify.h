@@ -8,10 +8,11 @@
  *            After a failure the database is as it was before the call.
  *
  * Ownership. Every object that a function hands out has one function that frees it, named at its type.
- *            Freeing NULL is allowed. Objects may be freed in any order: a cursor, snapshot, transaction
- *            or family outlives its database handle and then answers LITHIFY_CLOSED. A `char *` that a
- *            function hands out is memory of the C library: free it with lithify_free, which is free(3).
- *            What a function takes it copies; the caller keeps its own.
+ *            Freeing NULL is allowed. Objects may be freed in any order. An open cursor and a pinned value
+ *            stay readable when their database is closed; all else answers LITHIFY_CLOSED then,
+ *            transactions and ingests at their commit at the latest. A `char *` that a function hands
+ *            out is memory of the C library: free it with lithify_free, which is free(3). What a
+ *            function takes it copies; the caller keeps its own.
  *
  * Bytes.     Keys and values are bytes with a length; they may hold zeros and may be empty. A pointer
  *            may be NULL if its length is 0. Texts (names, paths, options) are UTF-8, ended by a zero.
@@ -200,7 +201,7 @@ int lithify_stats_open_metrics(lithify_db *db, char **text, char **message);
 int lithify_explain_text(lithify_family *family, char **text, char **message);
 int lithify_explain_json(lithify_family *family, char **json, char **message);
 /* About how many bytes on disk, and rows, keys from `start` on and before `end` take. NULL is an open end.
- * What is not in tables yet counts as nothing; `bytes` or `rows` may be NULL. */
+ * Memtables count as nothing, but their rows do where both ends are open. `bytes` or `rows` may be NULL. */
 int lithify_approximate(lithify_family *family, const void *start, size_t start_length, const void *end,
                         size_t end_length, uint64_t *bytes, uint64_t *rows, char **message);
 
@@ -383,13 +384,11 @@ int lithify_transaction_get_for_update(lithify_transaction *transaction, lithify
                                        size_t *value_length, char **message);
 int lithify_transaction_put(lithify_transaction *transaction, lithify_family *family, const void *key,
                             size_t key_length, const void *value, size_t value_length, char **message);
+/* A range cannot be locked: a transaction deletes key by key. */
 int lithify_transaction_delete(lithify_transaction *transaction, lithify_family *family,
                                const void *key, size_t key_length, char **message);
 int lithify_transaction_single_delete(lithify_transaction *transaction, lithify_family *family,
                                       const void *key, size_t key_length, char **message);
-int lithify_transaction_delete_range(lithify_transaction *transaction, lithify_family *family,
-                                     const void *start, size_t start_length, const void *end,
-                                     size_t end_length, char **message);
 int lithify_transaction_merge(lithify_transaction *transaction, lithify_family *family,
                               const void *key, size_t key_length, const void *operand,
                               size_t operand_length, char **message);

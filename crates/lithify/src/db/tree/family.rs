@@ -422,6 +422,15 @@ impl fmt::Debug for ColumnFamily {
     }
 }
 
+/// Handles are equal that are of the same family of the same open database.
+impl PartialEq for ColumnFamily {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.family, &other.family)
+    }
+}
+
+impl Eq for ColumnFamily {}
+
 impl ColumnFamily {
     /// The name.
     pub fn name(&self) -> &str {
