@@ -1,7 +1,7 @@
 //! Processes told apart after a fork, at the price of one load.
 //!
 //! A child has its parent's memory and none of its threads: locks may be held for ever, files are
-//! shared. So what a parent opened is refused in the child. The C library calls [`count_fork`] in each
+//! shared. So what a parent opened is refused in the child. The C library calls `count_fork` in each
 //! child, which moves the count on; an object remembers the count of its making.
 
 #![expect(unsafe_code, reason = "the C library tells of forks")]
