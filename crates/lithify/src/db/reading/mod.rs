@@ -4,6 +4,7 @@
 //! cursors ([`Visibility`]). Any thread may read; whoever holds the writer publishes. Readers take no
 //! lock; the list of snapshots has one, a leaf.
 
+mod approximate;
 pub(crate) mod cursor;
 pub(crate) mod extent;
 pub(crate) mod iter;
