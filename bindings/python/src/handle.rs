@@ -1,0 +1,163 @@
+//! An open database, and the column families in it, as all Python objects of it share them.
+//!
+//! Owns: [`Handle`], closed once for all of its users, and [`Target`], a family by its name. A database that
+//! was opened for reading moves on with `refresh`; its families follow. Every call here may wait: callers
+//! are detached from the interpreter.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use lithify::{CfOptions, ColumnFamily, DEFAULT_FAMILY, Db, Error, ErrorKind};
+
+use crate::errors::{Failure, Result};
+use crate::forks::Native;
+
+/// A database that is open, or was.
+pub struct Handle {
+    path: PathBuf,
+    db: RwLock<Option<Native<Db>>>,
+    is_closed: AtomicBool,
+    /// How often it moved on to another state.
+    generation: AtomicU64,
+}
+
+impl Handle {
+    /// Shares a database that was just opened.
+    pub fn new(db: Db) -> Handle {
+        Handle {
+            path: db.path().to_owned(),
+            db: RwLock::new(Some(Native::new(db))),
+            is_closed: AtomicBool::new(false),
+            generation: AtomicU64::new(0),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it was closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Refuses what is asked of a closed database.
+    pub fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(Failure::Closed("the database")) } else { Ok(()) }
+    }
+
+    /// The database.
+    pub fn db(&self) -> Result<Db> {
+        let db = self.db.read().unwrap_or_else(PoisonError::into_inner);
+        db.as_ref().ok_or(Failure::Closed("the database"))?.get().cloned()
+    }
+
+    /// Closes it; a second call does nothing.
+    pub fn close(&self) -> Result<()> {
+        let taken = {
+            let mut db = self.db.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(db) = db.as_ref() {
+                db.get()?;
+            }
+            self.is_closed.store(true, Ordering::Release);
+            db.take()
+        };
+        match taken {
+            Some(db) => Ok(db.take()?.close()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Moves a database that was opened for reading on to the state that is on disk now.
+    pub fn refresh(&self) -> Result<()> {
+        let mut db = self.db.write().unwrap_or_else(PoisonError::into_inner);
+        db.as_mut().ok_or(Failure::Closed("the database"))?.get_mut()?.refresh()?;
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+}
+
+/// A column family by its name.
+pub struct Target {
+    handle: Arc<Handle>,
+    name: String,
+    /// The family as it was found, and in which state of the database; never for the default family.
+    found: RwLock<Option<(u64, Native<ColumnFamily>)>>,
+}
+
+impl Target {
+    /// The default family.
+    pub fn default_of(handle: Arc<Handle>) -> Target {
+        Target { handle, name: DEFAULT_FAMILY.to_owned(), found: RwLock::new(None) }
+    }
+
+    /// A family of another name; without options it has to be there.
+    pub fn open(
+        handle: Arc<Handle>,
+        name: &str,
+        options: Option<CfOptions>,
+    ) -> Result<Target> {
+        let db = handle.db()?;
+        let existing = db.existing_column_family(name)?;
+        let family = match (existing, options) {
+            (Some(family), None) => family,
+            (_, Some(options)) => db.column_family(name, options)?,
+            (None, None) => return Err(no_family(name)),
+        };
+        let found = (handle.generation.load(Ordering::Acquire), Native::new(family));
+        let found = RwLock::new((name != DEFAULT_FAMILY).then_some(found));
+        Ok(Target { handle, name: name.to_owned(), found })
+    }
+
+    /// Of which database.
+    pub fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The family; `None` if it is the default family and was never written to.
+    pub fn existing(&self) -> Result<Option<ColumnFamily>> {
+        self.handle.check_open()?;
+        if self.name == DEFAULT_FAMILY {
+            return Ok(self.handle.db()?.existing_column_family(DEFAULT_FAMILY)?);
+        }
+        let generation = self.handle.generation.load(Ordering::Acquire);
+        if let Some((of, family)) = &*self.found.read().unwrap_or_else(PoisonError::into_inner)
+            && *of == generation
+        {
+            return Ok(Some(family.get()?.clone()));
+        }
+        let family = self.handle.db()?.existing_column_family(&self.name)?;
+        let family = family.ok_or_else(|| no_family(&self.name))?;
+        let found = Some((generation, Native::new(family.clone())));
+        *self.found.write().unwrap_or_else(PoisonError::into_inner) = found;
+        Ok(Some(family))
+    }
+
+    /// The family to be written to: the default one is made if it is not there.
+    pub fn for_writing(&self) -> Result<ColumnFamily> {
+        if self.name == DEFAULT_FAMILY {
+            return Ok(self.handle.db()?.default_family()?);
+        }
+        self.existing()?.ok_or_else(|| no_family(&self.name))
+    }
+
+    /// The family for a transaction, which has to note that it read a row that is not there.
+    pub fn for_transaction(&self) -> Result<Option<ColumnFamily>> {
+        match self.handle.db()?.is_read_only() {
+            true => self.existing(),
+            false => self.for_writing().map(Some),
+        }
+    }
+}
+
+fn no_family(name: &str) -> Failure {
+    let what = format!("the column family {name:?}: column_family({name:?}, create=True) makes it");
+    Error::new(ErrorKind::NotFound, what).into()
+}
