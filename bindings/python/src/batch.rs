@@ -186,6 +186,12 @@ impl Batch {
         Ok(())
     }
 
+    /// When its commit is acknowledged, if not as the database's option says.
+    #[getter]
+    fn durability(&self) -> Option<String> {
+        self.shared.durability.map(|durability| durability.to_string())
+    }
+
     /// Bytes of keys and values in it.
     #[getter]
     fn size_bytes(&self, py: Python<'_>) -> usize {

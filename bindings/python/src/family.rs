@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use lithify::{CfOptions, DEFAULT_FAMILY, ScanRange};
+use lithify::{CfOptions, DEFAULT_FAMILY, Durability, ScanRange};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
@@ -15,6 +15,7 @@ use crate::handle::{Handle, Target};
 use crate::ingest;
 use crate::report::{self, report};
 use crate::rows::{Rows, Source};
+use crate::settings;
 
 /// Rows of one `update` that become visible together.
 const UPDATE_ROWS: usize = 1024;
@@ -94,6 +95,20 @@ impl ColumnFamily {
         detached(py, || Ok(write(&self.target.for_writing()?)?))
     }
 
+    fn write_with(
+        &self,
+        py: Python<'_>,
+        durability: Durability,
+        write: impl FnOnce(&mut lithify::Batch<'_>, &lithify::ColumnFamily) + Send,
+    ) -> PyResult<()> {
+        detached(py, || {
+            let (family, db) = (self.target.for_writing()?, self.target.handle().db()?);
+            let mut batch = db.batch();
+            write(&mut batch, &family);
+            Ok(batch.commit_with(durability)?)
+        })
+    }
+
     /// Writes to a family that need not be there.
     fn remove(
         &self,
@@ -121,15 +136,38 @@ impl ColumnFamily {
 #[pymethods]
 impl ColumnFamily {
     /// Sets the value of a key.
-    fn put(&self, py: Python<'_>, key: BytesLike<'_>, value: BytesLike<'_>) -> PyResult<()> {
+    #[pyo3(signature = (key, value, *, durability=None))]
+    fn put(
+        &self,
+        py: Python<'_>,
+        key: BytesLike<'_>,
+        value: BytesLike<'_>,
+        durability: Option<&str>,
+    ) -> PyResult<()> {
         let (key, value) = (key.as_slice(), value.as_slice());
-        self.write(py, |family| family.put(key, value))
+        match settings::durability(durability)? {
+            None => self.write(py, |family| family.put(key, value)),
+            Some(durability) => self.write_with(py, durability, |batch, family| {
+                batch.put(family, key, value);
+            }),
+        }
     }
 
     /// Removes a key; no error if it is not there.
-    fn delete(&self, py: Python<'_>, key: BytesLike<'_>) -> PyResult<()> {
+    #[pyo3(signature = (key, *, durability=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        key: BytesLike<'_>,
+        durability: Option<&str>,
+    ) -> PyResult<()> {
         let key = key.as_slice();
-        self.remove(py, |family| family.delete(key))
+        match settings::durability(durability)? {
+            None => self.remove(py, |family| family.delete(key)),
+            Some(durability) => self.write_with(py, durability, |batch, family| {
+                batch.delete(family, key);
+            }),
+        }
     }
 
     /// Removes all keys from `start` on, up to but without `stop`, by one write.
@@ -189,7 +227,7 @@ impl ColumnFamily {
         key: BytesLike<'_>,
         value: BytesLike<'_>,
     ) -> PyResult<()> {
-        self.put(py, key, value)
+        self.put(py, key, value, None)
     }
 
     fn __delitem__(&self, py: Python<'_>, key: BytesLike<'_>) -> PyResult<()> {
@@ -199,7 +237,7 @@ impl ColumnFamily {
             None => Ok(false),
         })?;
         match is_there {
-            true => self.delete(py, key),
+            true => self.delete(py, key, None),
             false => Err(key_error(py, &key)),
         }
     }

@@ -17,6 +17,7 @@ mod bytes;
 mod columns;
 mod cursor;
 mod db;
+mod destroy;
 mod errors;
 mod family;
 mod forks;
@@ -29,6 +30,7 @@ mod rows;
 mod settings;
 mod snapshot;
 mod transaction;
+mod walk;
 
 use pyo3::prelude::*;
 
@@ -45,6 +47,7 @@ fn _lithify(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<db::Db>()?;
     module.add_class::<iterator::RowIterator>()?;
     module.add_class::<cursor::RowCursor>()?;
+    module.add_class::<walk::Walk>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<transaction::Transaction>()?;
     module.add_class::<batch::Batch>()?;
@@ -52,6 +55,7 @@ fn _lithify(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Buffer", buffer::class(py)?)?;
     module.add_function(wrap_pyfunction!(backup::verify, module)?)?;
     module.add_function(wrap_pyfunction!(backup::repair, module)?)?;
+    module.add_function(wrap_pyfunction!(destroy::destroy, module)?)?;
     module.add_function(wrap_pyfunction!(advise::advise, module)?)?;
     Ok(())
 }

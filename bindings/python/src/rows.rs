@@ -19,6 +19,7 @@ use crate::iterator::{Part, RowIterator, not_picklable};
 use crate::range::Bounds;
 use crate::snapshot::Moment;
 use crate::transaction::Work;
+use crate::walk::{Shape, Walk};
 
 /// What rows are read of.
 pub enum Source {
@@ -288,6 +289,28 @@ impl Rows {
         let range = Bounds { prefix, start, stop, include_start, include_stop }.to_range();
         let cursor = detached(py, || self.source.cursor(range))?;
         Ok(RowCursor::new(Arc::clone(self.source.handle()), cursor))
+    }
+
+    /// The iterator of `lithify.plyvel`; `key_prefix` is in front of all keys and left out of what is given.
+    #[pyo3(signature = (start, stop, include_start, include_stop, shape, key_prefix))]
+    fn _walk(
+        &self,
+        py: Python<'_>,
+        start: Option<BytesLike<'_>>,
+        stop: Option<BytesLike<'_>>,
+        include_start: bool,
+        include_stop: bool,
+        shape: (bool, bool, bool),
+        key_prefix: BytesLike<'_>,
+    ) -> PyResult<Walk> {
+        let (start, stop) = (start.as_ref(), stop.as_ref());
+        let range = Bounds { prefix: None, start, stop, include_start, include_stop }.to_range();
+        let cursor = detached(py, || self.source.cursor(range))?;
+        let (has_key, has_value, is_reverse) = shape;
+        let prefix = key_prefix.as_slice().to_vec();
+        let key = has_key.then_some(prefix.len());
+        let shape = Shape { key, has_value, is_reverse };
+        Ok(Walk::new(Arc::clone(self.source.handle()), cursor, (shape, prefix)))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {

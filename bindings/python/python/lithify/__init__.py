@@ -54,6 +54,7 @@ from ._lithify import (
     Transaction,
     __version__,
     advise,
+    destroy,
     repair,
     verify,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "UnsupportedError",
     "__version__",
     "advise",
+    "destroy",
     "open",
     "repair",
     "verify",
