@@ -2,6 +2,7 @@
 //!
 //! Owns: the class [`Db`], which is its own default column family, and opening it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -67,8 +68,8 @@ impl Db {
 
     /// The directory.
     #[getter]
-    fn path(&self) -> PathBuf {
-        self.handle.path().to_owned()
+    fn path(&self) -> OsString {
+        self.handle.path().as_os_str().to_owned()
     }
 
     /// Whether it was closed.
@@ -177,7 +178,7 @@ impl Db {
     }
 
     /// Writes the memtables of all column families to tables and waits for it.
-    fn flush_all(&self, py: Python<'_>) -> PyResult<()> {
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || Ok(self.handle.db()?.flush()?))
     }
 
@@ -222,7 +223,7 @@ impl Db {
             Ok(self.handle.db()?.checkpoint_with(&path, &options)?)
         })?;
         let report = PyDict::new(py);
-        report.set_item("path", made.path)?;
+        report.set_item("path", made.path.into_os_string())?;
         report.set_item("sequence", made.sequence)?;
         report.set_item("linked_tables", made.linked_tables)?;
         report.set_item("linked_bytes", made.linked_bytes)?;

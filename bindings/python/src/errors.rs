@@ -151,8 +151,9 @@ fn add_details(py: Python<'_>, exception: &PyErr, error: &lithify::Error) -> PyR
     let value = exception.value(py);
     value.setattr("path", error.path().map(|path| path.as_os_str()))?;
     value.setattr("offset", error.offset())?;
-    let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());
-    if let Some(number) = source.and_then(std::io::Error::raw_os_error)
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let of_system = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).next();
+    if let Some(number) = of_system.and_then(std::io::Error::raw_os_error)
         && value.hasattr("errno")?
     {
         value.setattr("errno", number)?;

@@ -78,7 +78,7 @@ def _number_of(name: str, value: object) -> int:
 
 
 def _clamped(value: int, option: dict[str, Any]) -> int:
-    return max(option["minimum"], min(option["maximum"], value))
+    return int(max(option["minimum"], min(option["maximum"], value)))
 
 
 def _options(
@@ -127,7 +127,7 @@ def _options(
     return options
 
 
-def _check_comparator(comparator: object, comparator_name: object) -> None:
+def _check_comparator(comparator: Any, comparator_name: object) -> None:
     if comparator_name is not None:
         _bytes_of("comparator_name", comparator_name)
     if (comparator is None) != (comparator_name is None):
