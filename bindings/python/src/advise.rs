@@ -5,11 +5,13 @@
 
 use std::time::Duration;
 
-use lithify::Prices;
 use lithify::Objective;
+use lithify::Prices;
 use lithify_advisor::input::{Memory, Record, Source, Value};
 use lithify_advisor::rows::{Row, Rows};
-use lithify_advisor::{AdviseError, Expectations, Request, Watch, advise_source, json, screen, target};
+use lithify_advisor::{
+    AdviseError, Expectations, Request, Watch, advise_source, json, screen, target,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
@@ -106,7 +108,11 @@ fn prices(goal: &str) -> PyResult<Prices> {
 
 fn expectations(reads_per_row: Option<f64>, months: Option<f64>) -> Expectations {
     let usual = Expectations::default();
-    Expectations { reads_per_row: reads_per_row.or(usual.reads_per_row), months: months.or(usual.months), ..usual }
+    Expectations {
+        reads_per_row: reads_per_row.or(usual.reads_per_row),
+        months: months.or(usual.months),
+        ..usual
+    }
 }
 
 /// Hears of Ctrl-C.
@@ -209,7 +215,9 @@ impl<'a> Collected<'a> {
         }
         let rows = columns.first().map_or(0, |column| column.len());
         if columns.iter().any(|column| column.len() != rows) {
-            return Err(PyValueError::new_err("columns have one value for each row: lengths differ"));
+            return Err(PyValueError::new_err(
+                "columns have one value for each row: lengths differ",
+            ));
         }
         for row in 0..rows {
             let values = PyDict::new(py);

@@ -67,7 +67,6 @@ impl Store {
 
     /// Makes a backup of a database while it is used. Tables that the store has already are shared.
     #[pyo3(signature = (db, *, flush=false, check=true, check_shared=false, note=""))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn create<'py>(
         &self,
         py: Python<'py>,
@@ -165,11 +164,7 @@ impl Store {
 /// Verifies the database in a directory. `sound` in the report says whether nothing is wrong.
 #[pyfunction]
 #[pyo3(signature = (path, *, families=Vec::new()))]
-pub fn verify(
-    py: Python<'_>,
-    path: PathBuf,
-    families: Vec<String>,
-) -> PyResult<Bound<'_, PyAny>> {
+pub fn verify(py: Python<'_>, path: PathBuf, families: Vec<String>) -> PyResult<Bound<'_, PyAny>> {
     let options = VerifyOptions { families, ..VerifyOptions::default() };
     let found = detached(py, || Ok(verify_directory(&path, &options)?))?;
     report(py, &found.to_json(), found.to_string())

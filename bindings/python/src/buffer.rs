@@ -108,7 +108,8 @@ unsafe extern "C" fn deallocate(object: *mut ffi::PyObject) {
     }
 }
 
-const DOC: &std::ffi::CStr = c"A value that was read without a copy: bytes(), memoryview() and everything \
+const DOC: &std::ffi::CStr =
+    c"A value that was read without a copy: bytes(), memoryview() and everything \
 else that takes the buffer protocol read it. It stays as it is for as long as anybody has it.";
 
 /// The class.

@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, SchemaRef};
 use lithify::Error;
@@ -42,7 +42,8 @@ impl Table {
         };
         let reader = reader.map_err(wrong)?;
         let schema = reader.schema();
-        let batches: Vec<RecordBatch> = reader.collect::<std::result::Result<_, _>>().map_err(wrong)?;
+        let batches: Vec<RecordBatch> =
+            reader.collect::<std::result::Result<_, _>>().map_err(wrong)?;
         Ok(Some(Table { schema, batches }))
     }
 
@@ -62,7 +63,9 @@ impl Table {
         value: Option<&str>,
     ) -> PyResult<Vec<(ByteColumn, ByteColumn)>> {
         if self.schema.fields().len() < 2 {
-            return Err(PyTypeError::new_err("a table of rows has a column of keys and one of values"));
+            return Err(PyTypeError::new_err(
+                "a table of rows has a column of keys and one of values",
+            ));
         }
         let key = key.map_or(Ok(0), |name| self.column(name))?;
         let value = value.map_or(Ok(1), |name| self.column(name))?;
@@ -281,10 +284,7 @@ impl Source for Typed {
         Ok(rows)
     }
 
-    fn scan(
-        &mut self,
-        each: &mut dyn FnMut(Row<'_>, u64) -> ControlFlow<()>,
-    ) -> AdviseResult<()> {
+    fn scan(&mut self, each: &mut dyn FnMut(Row<'_>, u64) -> ControlFlow<()>) -> AdviseResult<()> {
         self.read(0, each)
     }
 

@@ -63,9 +63,7 @@ impl RowCursor {
         self.handle.check_open()?;
         let place: MutexGuard<'_, Place> = lock(self.place.lock_py_attached(py));
         let found: Result<Option<T>> = match &*place {
-            Place::Open(cursor) => {
-                cursor.get().map(|cursor| cursor.valid().then(|| read(cursor)))
-            }
+            Place::Open(cursor) => cursor.get().map(|cursor| cursor.valid().then(|| read(cursor))),
             Place::Empty => Ok(None),
             Place::Closed => Err(Failure::Closed("the cursor")),
         };

@@ -39,7 +39,8 @@ fn remove(files: &dyn FileSystem, path: &Path) -> Result<()> {
         return Err(Error::new(ErrorKind::InvalidArgument, what).in_file(path).into());
     }
     let lock = files.lock(&FileName::Lock.path(path))?;
-    let is_own = |name: &PathBuf| FileName::of_path(name).is_some_and(|file| file != FileName::Lock);
+    let is_own =
+        |name: &PathBuf| FileName::of_path(name).is_some_and(|file| file != FileName::Lock);
     let (own, others): (Vec<PathBuf>, Vec<PathBuf>) = names.into_iter().partition(is_own);
     // Without CURRENT it is no database any more, whatever happens to the rest.
     files.remove(&FileName::Current.path(path))?;

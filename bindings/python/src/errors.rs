@@ -50,7 +50,8 @@ impl From<PyErr> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        Python::attach(|py| match failure {
+        Python::attach(|py| {
+            match failure {
             Failure::Python(error) => error,
             Failure::Engine(error) => of_engine(py, &error),
             Failure::Closed(what) => {
@@ -67,6 +68,7 @@ impl From<Failure> for PyErr {
                 let name = if error.is_usage() { "InvalidArgumentError" } else { "AdviceError" };
                 named(py, name, error.to_string())
             }
+        }
         })
     }
 }
@@ -125,10 +127,9 @@ fn class_and_advice(kind: ErrorKind) -> (&'static str, &'static str) {
         ErrorKind::Poisoned => ("PoisonedError", "Close and reopen the database"),
         ErrorKind::TryAgain => ("TryAgainError", "Call again"),
         ErrorKind::Cancelled => ("CancelledError", ""),
-        ErrorKind::Merge => (
-            "MergeError",
-            "Open the column family with its merge operator, or put the row anew",
-        ),
+        ErrorKind::Merge => {
+            ("MergeError", "Open the column family with its merge operator, or put the row anew")
+        }
         ErrorKind::CompactionFilter => ("Error", ""),
         _ => ("Error", ""),
     }
@@ -146,14 +147,24 @@ fn of_engine(py: Python<'_>, error: &lithify::Error) -> PyErr {
     exception
 }
 
+/// The number of the system's error that caused it.
+fn system_number(error: &lithify::Error) -> Option<i32> {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            return error.raw_os_error();
+        }
+        cause = error.source();
+    }
+    None
+}
+
 /// The file, the offset in it and the system's number, where they are known.
 fn add_details(py: Python<'_>, exception: &PyErr, error: &lithify::Error) -> PyResult<()> {
     let value = exception.value(py);
     value.setattr("path", error.path().map(|path| path.as_os_str()))?;
     value.setattr("offset", error.offset())?;
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    let of_system = causes.filter_map(|cause| cause.downcast_ref::<std::io::Error>()).next();
-    if let Some(number) = of_system.and_then(std::io::Error::raw_os_error)
+    if let Some(number) = system_number(error)
         && value.hasattr("errno")?
     {
         value.setattr("errno", number)?;
@@ -163,9 +174,6 @@ fn add_details(py: Python<'_>, exception: &PyErr, error: &lithify::Error) -> PyR
 }
 
 /// Calls the engine with the interpreter free for other threads.
-pub fn detached<T: Send>(
-    py: Python<'_>,
-    call: impl FnOnce() -> Result<T> + Send,
-) -> PyResult<T> {
+pub fn detached<T: Send>(py: Python<'_>, call: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(call).map_err(PyErr::from)
 }

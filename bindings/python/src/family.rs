@@ -155,12 +155,7 @@ impl ColumnFamily {
 
     /// Removes a key; no error if it is not there.
     #[pyo3(signature = (key, *, durability=None))]
-    fn delete(
-        &self,
-        py: Python<'_>,
-        key: BytesLike<'_>,
-        durability: Option<&str>,
-    ) -> PyResult<()> {
+    fn delete(&self, py: Python<'_>, key: BytesLike<'_>, durability: Option<&str>) -> PyResult<()> {
         let key = key.as_slice();
         match settings::durability(durability)? {
             None => self.remove(py, |family| family.delete(key)),

@@ -94,11 +94,7 @@ impl Target {
     }
 
     /// A family of another name; without options it has to be there.
-    pub fn open(
-        handle: Arc<Handle>,
-        name: &str,
-        options: Option<CfOptions>,
-    ) -> Result<Target> {
+    pub fn open(handle: Arc<Handle>, name: &str, options: Option<CfOptions>) -> Result<Target> {
         let db = handle.db()?;
         let existing = db.existing_column_family(name)?;
         let family = match (existing, options) {

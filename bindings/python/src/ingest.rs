@@ -45,11 +45,7 @@ fn columns_into(ingest: &mut Ingest, columns: &[(ByteColumn, ByteColumn)]) -> Re
     Ok(())
 }
 
-fn rows_into(
-    py: Python<'_>,
-    ingest: &mut Native<Ingest>,
-    rows: &Bound<'_, PyAny>,
-) -> PyResult<()> {
+fn rows_into(py: Python<'_>, ingest: &mut Native<Ingest>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut piece = Piece::default();
     each_row(rows, |key, value| {
         piece.push(key.as_slice(), value.as_slice());

@@ -224,9 +224,7 @@ impl Rows {
         include_stop: bool,
         reverse: bool,
     ) -> PyResult<RowIterator> {
-        iterating!(
-            self, py, Part::Key, prefix, start, stop, include_start, include_stop, reverse
-        )
+        iterating!(self, py, Part::Key, prefix, start, stop, include_start, include_stop, reverse)
     }
 
     /// The values in the order of their keys; see `keys`.
@@ -242,9 +240,7 @@ impl Rows {
         include_stop: bool,
         reverse: bool,
     ) -> PyResult<RowIterator> {
-        iterating!(
-            self, py, Part::Value, prefix, start, stop, include_start, include_stop, reverse
-        )
+        iterating!(self, py, Part::Value, prefix, start, stop, include_start, include_stop, reverse)
     }
 
     /// Keys with their values, in the order of keys; see `keys`.
@@ -260,9 +256,7 @@ impl Rows {
         include_stop: bool,
         reverse: bool,
     ) -> PyResult<RowIterator> {
-        iterating!(
-            self, py, Part::Row, prefix, start, stop, include_start, include_stop, reverse
-        )
+        iterating!(self, py, Part::Row, prefix, start, stop, include_start, include_stop, reverse)
     }
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<RowIterator> {

@@ -106,7 +106,9 @@ fn text_of(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
         }
     }
     let what = value.repr()?;
-    Err(PyTypeError::new_err(format!("the option {name} is a bool, an int or one word, not {what}")))
+    Err(PyTypeError::new_err(format!(
+        "the option {name} is a bool, an int or one word, not {what}"
+    )))
 }
 
 fn unknown(name: &str, tables: &[&[OptionInfo]]) -> PyErr {

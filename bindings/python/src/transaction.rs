@@ -27,10 +27,7 @@ pub struct Work {
 
 impl Work {
     /// Does something in it.
-    pub fn with<T>(
-        &self,
-        act: impl FnOnce(&mut lithify::Transaction) -> Result<T>,
-    ) -> Result<T> {
+    pub fn with<T>(&self, act: impl FnOnce(&mut lithify::Transaction) -> Result<T>) -> Result<T> {
         act(lock(self.transaction.lock()).as_mut().ok_or(ENDED)?.get_mut()?)
     }
 
@@ -110,10 +107,7 @@ impl Transaction {
     fn write(
         &self,
         py: Python<'_>,
-        write: impl FnOnce(
-            &mut lithify::Transaction,
-            &lithify::ColumnFamily,
-        ) -> lithify::Result<()>
+        write: impl FnOnce(&mut lithify::Transaction, &lithify::ColumnFamily) -> lithify::Result<()>
         + Send,
     ) -> PyResult<()> {
         detached(py, || {
@@ -150,7 +144,6 @@ impl Transaction {
     /// Locks the first row of a range that nobody else has locked, and reads it: (key, value), or None.
     #[pyo3(signature = (*, prefix=None, start=None, stop=None, include_start=true,
                         include_stop=false))]
-    #[expect(clippy::too_many_arguments, reason = "they are keywords")]
     fn lock_first<'py>(
         &self,
         py: Python<'py>,
@@ -223,9 +216,7 @@ impl Transaction {
 
     /// Undoes everything since the last savepoint, which is used up.
     fn rollback_to_savepoint(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || {
-            self.work.with(|transaction| Ok(transaction.rollback_to_savepoint()?))
-        })
+        detached(py, || self.work.with(|transaction| Ok(transaction.rollback_to_savepoint()?)))
     }
 
     /// Makes all writes visible together, and ends the transaction.

@@ -1,6 +1,6 @@
 """A database beside a dict: whatever is done to both, they say the same.
 
-The short form runs with every test. `LITHIFY_LONG_MODEL=1` runs 40 times as many and longer histories.
+The short form runs with every test. `LITHIFY_LONG_MODEL=1` runs 100 times as many steps.
 """
 
 from __future__ import annotations
@@ -183,16 +183,16 @@ class DatabaseBesideDict(RuleBasedStateMachine):
         expected = [self.model[family].get(key) for key in keys]
         assert self.families[family].multi_get(keys) == expected
 
-    @rule(family=FAMILIES, targets=st.lists(KEYS, max_size=5))
-    def seek(self, family: str, targets: list[bytes]) -> None:
+    @rule(family=FAMILIES, goals=st.lists(KEYS, max_size=5))
+    def seek(self, family: str, goals: list[bytes]) -> None:
         rows = sorted(self.model[family])
         cursor = self.families[family].cursor()
-        for target in targets:
-            behind = [key for key in rows if key >= target]
-            assert cursor.seek(target) == bool(behind)
+        for goal in goals:
+            behind = [key for key in rows if key >= goal]
+            assert cursor.seek(goal) == bool(behind)
             assert cursor.key == (behind[0] if behind else None)
-            before = [key for key in rows if key <= target]
-            assert cursor.seek_for_prev(target) == bool(before)
+            before = [key for key in rows if key <= goal]
+            assert cursor.seek_for_prev(goal) == bool(before)
             assert cursor.key == (before[-1] if before else None)
 
     @rule(target=snapshots)
@@ -276,8 +276,8 @@ class DatabaseBesideDict(RuleBasedStateMachine):
 
 TestDatabaseBesideDict = DatabaseBesideDict.TestCase
 TestDatabaseBesideDict.settings = settings(
-    max_examples=600 if IS_LONG else 15,
-    stateful_step_count=200 if IS_LONG else 60,
+    max_examples=2000 if IS_LONG else 60,
+    stateful_step_count=200 if IS_LONG else 50,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

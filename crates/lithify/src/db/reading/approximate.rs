@@ -63,16 +63,14 @@ enum Place {
 fn place(range: &KeyRange, start: Option<&[u8]>, end: Option<&[u8]>) -> Place {
     let (smallest, largest) = (&range.smallest[..], &range.largest[..]);
     let begins_behind = end.is_some_and(|end| smallest >= end);
-    let ends_before = start.is_some_and(|start| {
-        largest < start || (range.largest_exclusive && largest == start)
-    });
+    let ends_before =
+        start.is_some_and(|start| largest < start || (range.largest_exclusive && largest == start));
     if begins_behind || ends_before {
         return Place::Outside;
     }
     let begins_inside = start.is_none_or(|start| start <= smallest);
-    let ends_inside = end.is_none_or(|end| {
-        largest < end || (range.largest_exclusive && largest == end)
-    });
+    let ends_inside =
+        end.is_none_or(|end| largest < end || (range.largest_exclusive && largest == end));
     if begins_inside && ends_inside { Place::Inside } else { Place::Across }
 }
 
