@@ -390,7 +390,10 @@ def _iterator(
         stop, include_stop = _behind(key_prefix), False
     else:
         stop = key_prefix + _bytes_of("stop", stop)
-    start = key_prefix + start if start is not None else key_prefix
+    if start is None:
+        start, include_start = key_prefix, True
+    else:
+        start = key_prefix + start
     shape = (bool(include_key), bool(include_value), bool(reverse))
     return rows._walk(start, stop, bool(include_start), bool(include_stop), shape, key_prefix)
 
@@ -413,7 +416,8 @@ def _property(db: _lithify.Db, name: bytes) -> bytes | None:
         ]
         return "\n".join(lines).encode()
     if name == b"leveldb.approximate-memory-usage":
-        return str(sum(use["used_bytes"] for use in stats["memory"].values())).encode()
+        used = [use for name, use in stats["memory"].items() if name != "limit_bytes"]
+        return str(sum(used)).encode()
     head = b"leveldb.num-files-at-level"
     level = name[len(head) :]
     if name.startswith(head) and level.isdigit() and int(level) < len(stats["levels"]):
