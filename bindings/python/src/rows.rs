@@ -304,7 +304,8 @@ impl Rows {
         let prefix = key_prefix.as_slice().to_vec();
         let key = has_key.then_some(prefix.len());
         let shape = Shape { key, has_value, is_reverse };
-        Ok(Walk::new(Arc::clone(self.source.handle()), cursor, (shape, prefix)))
+        let last = stop.filter(|_| include_stop).map(|stop| stop.as_slice().to_vec());
+        Ok(Walk::new(Arc::clone(self.source.handle()), cursor, (shape, prefix, last)))
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {

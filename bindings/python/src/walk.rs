@@ -54,6 +54,8 @@ pub struct Walk {
     shape: Shape,
     /// What is in front of all keys, and left out of those that are given and taken.
     prefix: Vec<u8>,
+    /// The last key of the range, if it is one of it: a target behind it is it.
+    last: Option<Vec<u8>>,
     state: Mutex<State>,
 }
 
@@ -62,11 +64,11 @@ impl Walk {
     pub fn new(
         handle: Arc<Handle>,
         cursor: Option<Cursor>,
-        (shape, prefix): (Shape, Vec<u8>),
+        (shape, prefix, last): (Shape, Vec<u8>, Option<Vec<u8>>),
     ) -> Walk {
         let gap = if shape.is_reverse { Gap::Stop } else { Gap::Start };
         let state = State { cursor: cursor.map(Native::new), gap, is_closed: false };
-        Walk { handle, shape, prefix, state: Mutex::new(state) }
+        Walk { handle, shape, prefix, last, state: Mutex::new(state) }
     }
 
     fn with<T: Send>(
@@ -151,9 +153,10 @@ impl Walk {
     /// In front of the first row whose key is not before `target`.
     fn seek(&self, py: Python<'_>, target: BytesLike<'_>) -> PyResult<()> {
         let target = [&self.prefix, target.as_slice()].concat();
+        let target = self.last.as_ref().map_or(&target, |last| last.min(&target));
         self.with(py, |state| {
             let State { cursor: Some(cursor), gap, .. } = state else { return Ok(()) };
-            let is_found = cursor.get_mut()?.seek(&target)?;
+            let is_found = cursor.get_mut()?.seek(target)?;
             *gap = if is_found { Gap::Before } else { Gap::Stop };
             Ok(())
         })

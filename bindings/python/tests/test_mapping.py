@@ -60,7 +60,7 @@ def test_the_methods_of_a_mapping(db: lithify.Db) -> None:
         db.popitem()
     db[b"\xff" * 3] = b"last"
     assert db and dict(db.items()) == {b"\xff\xff\xff": b"last"}
-    assert dict(db) == {b"\xff\xff\xff": b"last"}  # type: ignore[call-overload]
+    assert dict(db) == {b"\xff\xff\xff": b"last"}
 
 
 def test_a_pop_and_a_clear_of_nothing(db: lithify.Db) -> None:

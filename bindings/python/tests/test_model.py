@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
@@ -33,7 +34,7 @@ Model = dict[bytes, bytes]
 KEYS = st.binary(max_size=3) | st.sampled_from([b"a", b"ab", b"b", b"\xff", b"\xff\xff"])
 VALUES = st.binary(max_size=20) | st.sampled_from([bytes(5000), b"x" * 3000])
 FAMILIES = st.sampled_from(["default", "rocks", "logs"])
-SMALL = {"memtable_bytes": 65536, "memory_budget_bytes": 4 << 20, "background_threads": 1}
+SMALL: dict[str, Any] = {"memtable_bytes": 65536, "memory_budget_bytes": 4 << 20, "background_threads": 1}
 
 
 class DatabaseBesideDict(RuleBasedStateMachine):
@@ -210,7 +211,7 @@ class DatabaseBesideDict(RuleBasedStateMachine):
 
     @rule(target=iterators, family=FAMILIES)
     def begin_scan(self, family: str) -> tuple[lithify.Db, Iterator[object], list[object]]:
-        rows: list[object] = sorted(self.model[family].items())
+        rows: list[object] = [*sorted(self.model[family].items())]
         return self.db, self.families[family].items(), rows
 
     @rule(begun=consumes(iterators))
@@ -235,8 +236,8 @@ class DatabaseBesideDict(RuleBasedStateMachine):
     @rule(family=FAMILIES)
     def read_beside(self, family: str) -> None:
         with lithify.Db(self.db.path, read_only=True) as reader:
-            rows = reader.column_family(family) if family in reader.column_families() else {}
-            assert list(rows.items()) == sorted(self.model[family].items())
+            found = [*reader.column_family(family).items()] if family in reader.column_families() else []
+            assert found == sorted(self.model[family].items())
 
     @invariant()
     def the_smallest_row_is_the_same(self) -> None:

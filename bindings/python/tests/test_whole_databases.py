@@ -95,7 +95,7 @@ def test_a_buffer_copies_nothing_and_stays(db: lithify.Db) -> None:
     view = memoryview(buffer)
     assert view.readonly and view.nbytes == len(buffer) == len(value)
     assert bytes(buffer) == value and view[256:512] == value[256:512]
-    assert b"".join([buffer]) == value  # type: ignore[list-item]
+    assert b"".join([buffer]) == value
     empty = db.get_buffer(b"empty")
     assert empty is not None and bytes(empty) == b"" and len(memoryview(empty)) == 0
     with pytest.raises(TypeError):
