@@ -139,7 +139,7 @@ impl Watch for Keyboard {
 /// The rows of an object.
 fn source(data: &Bound<'_, PyAny>, key: &[String]) -> PyResult<Box<dyn Source + Send>> {
     if let Some(table) = Table::of(data)? {
-        return Ok(Box::new(table.into_source(key)?));
+        return Ok(Box::new(table.into_source(data.py(), key)?));
     }
     if data.is_instance_of::<PyString>() || data.is_instance_of::<PyBytes>() {
         return Err(PyTypeError::new_err(

@@ -18,7 +18,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
-use crate::errors::Result;
+use crate::errors::{Result, detached};
 
 /// A table in memory.
 pub struct Table {
@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// Its rows as the advisor reads them, with these columns as the key.
-    pub fn into_source(self, key: &[String]) -> PyResult<Typed> {
+    pub fn into_source(self, py: Python<'_>, key: &[String]) -> PyResult<Typed> {
         let key_columns: Vec<usize> =
             key.iter().map(|name| self.column(name)).collect::<PyResult<_>>()?;
         let fields = self.schema.fields();
@@ -98,8 +98,11 @@ impl Table {
         };
         let rows = self.batches.iter().map(|batch| batch.num_rows() as u64).sum();
         let mut typed = Typed { batches: self.batches, key_columns, rows, facts };
-        typed.facts.data_bytes = typed.count_bytes()?;
-        Ok(typed)
+        typed.facts.data_bytes = detached(py, || typed.count_bytes())?;
+        match typed.facts.data_bytes {
+            0 => Err(PyValueError::new_err("there is no row to measure")),
+            _ => Ok(typed),
+        }
     }
 }
 
@@ -168,7 +171,7 @@ fn bytes_at(array: &ArrayRef, row: usize) -> Option<&[u8]> {
 }
 
 fn is_readable(kind: &DataType) -> bool {
-    let is_number = kind.primitive_width().is_some_and(|bytes| bytes <= 16);
+    let is_number = kind.primitive_width().is_some_and(|bytes| bytes <= 8);
     is_bytes(kind) || is_number || matches!(kind, DataType::Null | DataType::Boolean)
 }
 
@@ -232,17 +235,13 @@ pub struct Typed {
 }
 
 impl Typed {
-    fn count_bytes(&mut self) -> PyResult<u64> {
+    fn count_bytes(&self) -> Result<u64> {
         let mut bytes = 0;
-        let counted = self.read(0, &mut |row, _| {
+        self.read(0, &mut |row, _| {
             bytes += row.data_bytes;
             ControlFlow::Continue(())
-        });
-        counted.map_err(|error| PyErr::from(crate::errors::Failure::from(error)))?;
-        match bytes {
-            0 => Err(PyValueError::new_err("there is no row to measure")),
-            bytes => Ok(bytes),
-        }
+        })?;
+        Ok(bytes)
     }
 
     fn read(

@@ -77,6 +77,26 @@ def test_arrow_pandas_and_polars() -> None:
     assert abs(same["data"]["bytes"] / advice["data"]["bytes"] - 1) < 0.01
 
 
+def test_columns_of_arrow_that_are_not_read() -> None:
+    arrow = pytest.importorskip("pyarrow")
+    for column in ([[1, 2]], arrow.array([1], arrow.decimal128(20, 2))):
+        with pytest.raises(TypeError, match="\"a\" is of type .* cast it"):
+            advise(arrow.table({"a": column}))
+    with pytest.raises(ValueError, match="no row"):
+        advise(arrow.table({"a": arrow.array([], arrow.int64())}))
+    numbers = {
+        "narrow": arrow.array(range(-1000, 1000), arrow.int16()),
+        "wide": arrow.array(range(2000), arrow.uint64()),
+        "half": arrow.array([0.5] * 2000, arrow.float32()),
+        "when": arrow.array(range(2000), arrow.timestamp("ns")),
+        "nothing": arrow.nulls(2000),
+        "fixed": arrow.array([b"ab"] * 2000, arrow.binary(2)),
+    }
+    advice = advise(arrow.table(numbers), key="wide")
+    # A byte of nulls, then the columns; the key has its own 8 bytes.
+    assert advice["data"]["row_bytes"] == 8 + 1 + 2 + 4 + 8 + 2
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_data_frames(library: str) -> None:
     frames = pytest.importorskip(library)

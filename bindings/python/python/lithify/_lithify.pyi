@@ -1,6 +1,6 @@
 # The native half of the package, src/lib.rs. stubtest compares the two.
 import builtins
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from types import TracebackType
 from typing import Any, Generic, Literal, NoReturn, TypeAlias, TypeVar, final, overload
@@ -368,8 +368,8 @@ class BackupStore:
 def advise(
     data: Any,
     *,
-    key: str | Iterable[str] | None = None,
-    targets: str | Iterable[str] | None = None,
+    key: str | Sequence[str] | None = None,
+    targets: str | Sequence[str] | None = None,
     goal: Literal["balanced", "throughput", "endurance", "space"] = "balanced",
     time_s: float = 60.0,
     table: str | None = None,
@@ -378,4 +378,4 @@ def advise(
 ) -> Report: ...
 def destroy(path: _StrPath) -> None: ...
 def repair(source: _StrPath, target: _StrPath) -> Report: ...
-def verify(path: _StrPath, *, families: Iterable[str] = ...) -> Report: ...
+def verify(path: _StrPath, *, families: Sequence[str] = ...) -> Report: ...
