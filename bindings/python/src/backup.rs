@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::db::Db;
 use crate::errors::{Failure, Result, detached};
-use crate::forks::Native;
+use crate::forks::{Maker, Native};
 use crate::iterator::{lock, not_picklable};
 use crate::report::report;
 
@@ -19,6 +19,7 @@ use crate::report::report;
 #[pyclass(frozen, module = "lithify", name = "BackupStore")]
 pub struct Store {
     path: PathBuf,
+    maker: Maker,
     store: Mutex<Option<Native<BackupStore>>>,
 }
 
@@ -29,6 +30,7 @@ impl Store {
         act: impl FnOnce(&mut BackupStore) -> Result<T> + Send,
     ) -> PyResult<T> {
         detached(py, || {
+            self.maker.check()?;
             let mut store = lock(self.store.lock());
             act(store.as_mut().ok_or(Failure::Closed("the store of backups"))?.get_mut()?)
         })
@@ -62,7 +64,7 @@ impl Store {
                 false => BackupStore::open(&path)?,
             }))
         })?;
-        Ok(Store { path, store: Mutex::new(Some(store)) })
+        Ok(Store { path, maker: Maker::new(), store: Mutex::new(Some(store)) })
     }
 
     /// Makes a backup of a database while it is used. Tables that the store has already are shared.
@@ -138,6 +140,7 @@ impl Store {
     /// Gives the store up.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
+            self.maker.check()?;
             drop(lock(self.store.lock()).take());
             Ok(())
         })

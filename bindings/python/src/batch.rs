@@ -164,6 +164,7 @@ impl Batch {
 
     /// Adds all writes of another batch of the same database.
     fn append(&self, py: Python<'_>, other: &Bound<'_, Batch>) -> PyResult<()> {
+        self.shared.handle.check_open()?;
         let other = &other.get().shared;
         if !Arc::ptr_eq(&self.shared.handle, &other.handle) {
             let what = lithify::Error::invalid("the other batch is of another database");
@@ -194,12 +195,14 @@ impl Batch {
 
     /// Bytes of keys and values in it.
     #[getter]
-    fn size_bytes(&self, py: Python<'_>) -> usize {
-        lock(self.shared.writes.lock_py_attached(py)).bytes.len()
+    fn size_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.shared.handle.check_open()?;
+        Ok(lock(self.shared.writes.lock_py_attached(py)).bytes.len())
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
-        lock(self.shared.writes.lock_py_attached(py)).writes.len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.shared.handle.check_open()?;
+        Ok(lock(self.shared.writes.lock_py_attached(py)).writes.len())
     }
 
     fn __bool__(&self) -> bool {
@@ -211,6 +214,7 @@ impl Batch {
     fn commit(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<()> {
         let durability = settings::durability(durability)?.or(self.shared.durability);
         detached(py, || {
+            self.shared.handle.check_open()?;
             let mut writes = lock(self.shared.writes.lock());
             writes.commit(&self.shared.handle, durability)?;
             *writes = Writes::default();

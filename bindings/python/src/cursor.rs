@@ -127,6 +127,7 @@ impl RowCursor {
     /// Ends the cursor, and lets go of what it keeps on disk and in memory.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
+            self.handle.check_process()?;
             *lock(self.place.lock()) = Place::Closed;
             Ok(())
         })

@@ -1,6 +1,6 @@
 //! Forks of the process, and what belongs to the process before them.
 //!
-//! Owns: the count of forks, and [`Native`], the holder of everything that the engine gave out. A child of
+//! Owns: the count of forks, [`Maker`], and [`Native`], the holder of everything that the engine gave out. A child of
 //! a fork has none of the engine's threads, and its locks may be held by threads that are gone. So a child
 //! neither uses nor drops what its parent opened: it is an error, and the memory is left as it is.
 
@@ -33,38 +33,57 @@ pub fn watch() {
 #[cfg(not(unix))]
 pub fn watch() {}
 
+/// The process that made something.
+#[derive(Clone, Copy)]
+pub struct Maker(u32);
+
+impl Maker {
+    /// This process.
+    pub fn new() -> Maker {
+        Maker(forks())
+    }
+
+    /// Refuses what a child of it asks. To be called before a lock is waited for: at the fork another thread
+    /// may have had it, and then nobody gives it back.
+    pub fn check(self) -> Result<()> {
+        if self.0 == forks() { Ok(()) } else { Err(Failure::Forked) }
+    }
+}
+
 /// Something of the engine's, for the process that made it.
 pub struct Native<T> {
     value: Option<T>,
-    forks: u32,
+    maker: Maker,
 }
 
 impl<T> Native<T> {
     /// Holds it.
     pub fn new(value: T) -> Self {
-        Native { value: Some(value), forks: forks() }
+        Native { value: Some(value), maker: Maker::new() }
     }
 
     /// It, in the process that made it.
     pub fn get(&self) -> Result<&T> {
-        self.value.as_ref().filter(|_| self.forks == forks()).ok_or(Failure::Forked)
+        self.maker.check()?;
+        self.value.as_ref().ok_or(Failure::Forked)
     }
 
     /// It, to be changed.
     pub fn get_mut(&mut self) -> Result<&mut T> {
-        self.value.as_mut().filter(|_| self.forks == forks()).ok_or(Failure::Forked)
+        self.maker.check()?;
+        self.value.as_mut().ok_or(Failure::Forked)
     }
 
     /// It, given away.
     pub fn take(mut self) -> Result<T> {
-        self.get()?;
+        self.maker.check()?;
         self.value.take().ok_or(Failure::Forked)
     }
 }
 
 impl<T> Drop for Native<T> {
     fn drop(&mut self) {
-        if self.forks != forks() {
+        if self.maker.check().is_err() {
             mem::forget(self.value.take());
         }
     }

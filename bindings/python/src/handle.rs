@@ -11,11 +11,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use lithify::{CfOptions, ColumnFamily, DEFAULT_FAMILY, Db, Error, ErrorKind};
 
 use crate::errors::{Failure, Result};
-use crate::forks::Native;
+use crate::forks::{Maker, Native};
 
 /// A database that is open, or was.
 pub struct Handle {
     path: PathBuf,
+    maker: Maker,
     db: RwLock<Option<Native<Db>>>,
     is_closed: AtomicBool,
     /// How often it moved on to another state.
@@ -27,6 +28,7 @@ impl Handle {
     pub fn new(db: Db) -> Handle {
         Handle {
             path: db.path().to_owned(),
+            maker: Maker::new(),
             db: RwLock::new(Some(Native::new(db))),
             is_closed: AtomicBool::new(false),
             generation: AtomicU64::new(0),
@@ -43,24 +45,29 @@ impl Handle {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Refuses what is asked of a closed database.
+    /// Refuses what is asked of a closed database, or by a child of the process that opened it.
     pub fn check_open(&self) -> Result<()> {
+        self.check_process()?;
         if self.is_closed() { Err(Failure::Closed("the database")) } else { Ok(()) }
+    }
+
+    /// Refuses what a child of the process asks that opened it.
+    pub fn check_process(&self) -> Result<()> {
+        self.maker.check()
     }
 
     /// The database.
     pub fn db(&self) -> Result<Db> {
+        self.check_process()?;
         let db = self.db.read().unwrap_or_else(PoisonError::into_inner);
         db.as_ref().ok_or(Failure::Closed("the database"))?.get().cloned()
     }
 
     /// Closes it; a second call does nothing.
     pub fn close(&self) -> Result<()> {
+        self.check_process()?;
         let taken = {
             let mut db = self.db.write().unwrap_or_else(PoisonError::into_inner);
-            if let Some(db) = db.as_ref() {
-                db.get()?;
-            }
             self.is_closed.store(true, Ordering::Release);
             db.take()
         };
@@ -72,6 +79,7 @@ impl Handle {
 
     /// Moves a database that was opened for reading on to the state that is on disk now.
     pub fn refresh(&self) -> Result<()> {
+        self.check_process()?;
         let mut db = self.db.write().unwrap_or_else(PoisonError::into_inner);
         db.as_mut().ok_or(Failure::Closed("the database"))?.get_mut()?.refresh()?;
         self.generation.fetch_add(1, Ordering::AcqRel);

@@ -59,6 +59,8 @@ struct State {
     at: usize,
     rows_wanted: usize,
     is_closed: bool,
+    /// What reading met behind the rows of the chunk.
+    failure: Option<Failure>,
 }
 
 /// An iterator over keys, values or rows.
@@ -84,6 +86,7 @@ impl RowIterator {
             at: 0,
             rows_wanted: if reads_ahead { FIRST_ROWS } else { 1 },
             is_closed: false,
+            failure: None,
         };
         RowIterator { handle, part, is_reverse, reads_ahead, state: Mutex::new(state) }
     }
@@ -107,18 +110,7 @@ impl RowIterator {
         let mut state = lock(self.state.lock());
         // Another thread may have read ahead meanwhile.
         if state.at >= state.chunk.ends.len() {
-            let rows_wanted = state.rows_wanted;
-            let Some(cursor) = state.cursor.as_mut() else { return Ok(None) };
-            let chunk = self.read(cursor.get_mut()?, rows_wanted)?;
-            if chunk.ends.len() < rows_wanted && chunk.bytes.len() < CHUNK_BYTES {
-                // The end: what the cursor keeps in memory and on disk may go.
-                state.cursor = None;
-            }
-            state.chunk = Arc::new(chunk);
-            state.at = 0;
-            if self.reads_ahead {
-                state.rows_wanted = (2 * rows_wanted).min(ROWS_MAX);
-            }
+            self.read_chunk(&mut state)?;
         }
         if state.chunk.ends.is_empty() {
             return Ok(None);
@@ -127,12 +119,37 @@ impl RowIterator {
         Ok(Some((Arc::clone(&state.chunk), state.at - 1)))
     }
 
-    fn read(&self, cursor: &mut Cursor, rows_wanted: usize) -> Result<Chunk> {
+    /// The next chunk, which is empty at the end. Rows in front of a failure are given before it.
+    fn read_chunk(&self, state: &mut State) -> Result<()> {
+        (state.chunk, state.at) = (Arc::default(), 0);
+        if let Some(failure) = state.failure.take() {
+            return Err(failure);
+        }
+        let Some(cursor) = state.cursor.as_mut() else { return Ok(()) };
         let mut chunk = Chunk::default();
+        match self.fill(&mut chunk, cursor.get_mut()?, state.rows_wanted) {
+            Ok(true) => {}
+            // What the cursor keeps in memory and on disk may go.
+            Ok(false) => state.cursor = None,
+            Err(failure) if chunk.ends.is_empty() => {
+                state.cursor = None;
+                return Err(failure);
+            }
+            Err(failure) => (state.cursor, state.failure) = (None, Some(failure)),
+        }
+        state.chunk = Arc::new(chunk);
+        if self.reads_ahead {
+            state.rows_wanted = (2 * state.rows_wanted).min(ROWS_MAX);
+        }
+        Ok(())
+    }
+
+    /// Reads rows into a chunk; false at the end of all rows.
+    fn fill(&self, chunk: &mut Chunk, cursor: &mut Cursor, rows_wanted: usize) -> Result<bool> {
         while chunk.ends.len() < rows_wanted && chunk.bytes.len() < CHUNK_BYTES {
             let is_found = if self.is_reverse { cursor.prev()? } else { cursor.next()? };
             if !is_found {
-                break;
+                return Ok(false);
             }
             if self.part != Part::Value {
                 chunk.bytes.extend_from_slice(cursor.key());
@@ -143,7 +160,7 @@ impl RowIterator {
             }
             chunk.ends.push((key_end, chunk.bytes.len()));
         }
-        Ok(chunk)
+        Ok(true)
     }
 }
 
@@ -177,10 +194,10 @@ impl RowIterator {
     /// Ends the iterator, and lets go of what it keeps on disk and in memory.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
+            self.handle.check_process()?;
             let mut state = lock(self.state.lock());
             state.is_closed = true;
-            state.chunk = Arc::default();
-            state.cursor = None;
+            (state.chunk, state.cursor) = (Arc::default(), None);
             Ok(())
         })
     }

@@ -69,12 +69,16 @@ impl Snapshot {
     /// The sequence number that it reads at.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-        detached(py, || self.moment.read(|snapshot| Ok(snapshot.sequence())))
+        detached(py, || {
+            self.handle.check_process()?;
+            self.moment.read(|snapshot| Ok(snapshot.sequence()))
+        })
     }
 
     /// Gives the moment up: rows that nobody else sees may go.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
+            self.handle.check_process()?;
             self.moment.close();
             Ok(())
         })

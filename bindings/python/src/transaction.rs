@@ -21,6 +21,7 @@ use crate::settings;
 
 /// A transaction, until it ends.
 pub struct Work {
+    handle: Arc<Handle>,
     transaction: Mutex<Option<Native<lithify::Transaction>>>,
     durability: Option<Durability>,
 }
@@ -28,10 +29,12 @@ pub struct Work {
 impl Work {
     /// Does something in it.
     pub fn with<T>(&self, act: impl FnOnce(&mut lithify::Transaction) -> Result<T>) -> Result<T> {
+        self.handle.check_process()?;
         act(lock(self.transaction.lock()).as_mut().ok_or(ENDED)?.get_mut()?)
     }
 
     fn commit(&self, durability: Option<Durability>) -> Result<()> {
+        self.handle.check_process()?;
         let transaction = lock(self.transaction.lock()).take().ok_or(ENDED)?.take()?;
         match durability.or(self.durability) {
             Some(durability) => Ok(transaction.commit_with(durability)?),
@@ -40,8 +43,9 @@ impl Work {
     }
 
     /// Whether there was one to end.
-    fn roll_back(&self) -> bool {
-        lock(self.transaction.lock()).take().is_some()
+    fn roll_back(&self) -> Result<bool> {
+        self.handle.check_process()?;
+        Ok(lock(self.transaction.lock()).take().is_some())
     }
 }
 
@@ -87,7 +91,8 @@ pub fn begin(
             transaction.set_lock_timeout_ms(milliseconds);
         }
         let transaction = Mutex::new(Some(Native::new(transaction)));
-        Ok(Arc::new(Work { transaction, durability: manner.durability }))
+        let handle = Arc::clone(handle);
+        Ok(Arc::new(Work { handle, transaction, durability: manner.durability }))
     })?;
     view(py, handle, work, target)
 }
@@ -228,7 +233,7 @@ impl Transaction {
 
     /// Forgets all writes, and ends the transaction.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || match self.work.roll_back() {
+        detached(py, || match self.work.roll_back()? {
             true => Ok(()),
             false => Err(ENDED),
         })
@@ -250,7 +255,7 @@ impl Transaction {
         let has_failed = kind.is_some();
         detached(py, || {
             if has_failed {
-                self.work.roll_back();
+                self.work.roll_back()?;
                 return Ok(());
             }
             match self.work.commit(None) {

@@ -181,6 +181,7 @@ impl Walk {
     /// Ends the iterator; a second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
+            self.handle.check_process()?;
             let mut state = lock(self.state.lock());
             (state.is_closed, state.cursor) = (true, None);
             Ok(())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,27 @@ def test_cursors_of_nothing(db: lithify.Db) -> None:
     assert list(db.items()) == []
     cursor = db.cursor()
     assert not cursor.next() and not cursor.seek(b"") and cursor.key is None
+
+
+def test_rows_in_front_of_damage_are_given_once(path: Path) -> None:
+    with lithify.Db(path, compression="none", filter_bits_per_key=0) as db:
+        db.ingest((b"%06d" % number, bytes(1000)) for number in range(1000))
+    table = next(path.glob("*.sst"))
+    with table.open("r+b") as file:
+        file.seek(table.stat().st_size // 2)
+        file.write(b"\xa5" * 64)
+    with lithify.Db(path) as db:
+        keys, found = db.keys(), []
+        with pytest.raises(lithify.CorruptionError):
+            found.extend(keys)
+        found = []
+        keys = db.keys()
+        while True:
+            try:
+                found.append(next(keys))
+            except lithify.CorruptionError:
+                break
+        assert 300 < len(found) < 700
+        assert found == [b"%06d" % number for number in range(len(found))]
+        # An iterator that failed has ended.
+        assert next(keys, None) is None
