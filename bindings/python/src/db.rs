@@ -136,7 +136,7 @@ impl Db {
 
     /// Drops a column family with everything in it.
     fn drop_column_family(&self, py: Python<'_>, name: &str) -> PyResult<()> {
-        detached(py, || Ok(self.handle.db()?.drop_column_family(name)?))
+        detached(py, || self.handle.drop_family(name))
     }
 
     /// Writes that become visible together, at the end of its `with` block or by `commit`.

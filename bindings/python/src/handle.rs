@@ -19,7 +19,8 @@ pub struct Handle {
     maker: Maker,
     db: RwLock<Option<Native<Db>>>,
     is_closed: AtomicBool,
-    /// How often it moved on to another state.
+    /// How often families that were found may have become others: by a move to another state, or because the
+    /// default family was dropped and may be made again.
     generation: AtomicU64,
 }
 
@@ -85,13 +86,22 @@ impl Handle {
         self.generation.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
+
+    /// Drops a column family.
+    pub fn drop_family(&self, name: &str) -> Result<()> {
+        self.db()?.drop_column_family(name)?;
+        if name == DEFAULT_FAMILY {
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        Ok(())
+    }
 }
 
 /// A column family by its name.
 pub struct Target {
     handle: Arc<Handle>,
     name: String,
-    /// The family as it was found, and in which state of the database; never for the default family.
+    /// The family as it was found, and in which generation of the database.
     found: RwLock<Option<(u64, Native<ColumnFamily>)>>,
 }
 
@@ -111,8 +121,7 @@ impl Target {
             (None, None) => return Err(no_family(name)),
         };
         let found = (handle.generation.load(Ordering::Acquire), Native::new(family));
-        let found = RwLock::new((name != DEFAULT_FAMILY).then_some(found));
-        Ok(Target { handle, name: name.to_owned(), found })
+        Ok(Target { handle, name: name.to_owned(), found: RwLock::new(Some(found)) })
     }
 
     /// Of which database.
@@ -128,28 +137,33 @@ impl Target {
     /// The family; `None` if it is the default family and was never written to.
     pub fn existing(&self) -> Result<Option<ColumnFamily>> {
         self.handle.check_open()?;
-        if self.name == DEFAULT_FAMILY {
-            return Ok(self.handle.db()?.existing_column_family(DEFAULT_FAMILY)?);
-        }
         let generation = self.handle.generation.load(Ordering::Acquire);
         if let Some((of, family)) = &*self.found.read().unwrap_or_else(PoisonError::into_inner)
             && *of == generation
         {
             return Ok(Some(family.get()?.clone()));
         }
-        let family = self.handle.db()?.existing_column_family(&self.name)?;
-        let family = family.ok_or_else(|| no_family(&self.name))?;
-        let found = Some((generation, Native::new(family.clone())));
-        *self.found.write().unwrap_or_else(PoisonError::into_inner) = found;
-        Ok(Some(family))
+        let found = self.handle.db()?.existing_column_family(&self.name)?;
+        match found {
+            Some(family) => Ok(Some(self.keep(generation, family))),
+            None if self.name == DEFAULT_FAMILY => Ok(None),
+            None => Err(no_family(&self.name)),
+        }
     }
 
     /// The family to be written to: the default one is made if it is not there.
     pub fn for_writing(&self) -> Result<ColumnFamily> {
-        if self.name == DEFAULT_FAMILY {
-            return Ok(self.handle.db()?.default_family()?);
+        if let Some(family) = self.existing()? {
+            return Ok(family);
         }
-        self.existing()?.ok_or_else(|| no_family(&self.name))
+        let generation = self.handle.generation.load(Ordering::Acquire);
+        Ok(self.keep(generation, self.handle.db()?.default_family()?))
+    }
+
+    fn keep(&self, generation: u64, family: ColumnFamily) -> ColumnFamily {
+        let found = Some((generation, Native::new(family.clone())));
+        *self.found.write().unwrap_or_else(PoisonError::into_inner) = found;
+        family
     }
 
     /// The family for a transaction, which has to note that it read a row that is not there.

@@ -53,6 +53,15 @@ def test_a_family_may_be_the_default_one(db: lithify.Db) -> None:
     assert db[b"a"] == b"1" and db.options["fanout"] == "4"
 
 
+def test_the_default_family_is_dropped_and_made_again(db: lithify.Db) -> None:
+    db[b"a"] = b"1"
+    again = db.column_family("default")
+    db.drop_column_family("default")
+    assert b"a" not in db and b"a" not in again and db.column_families() == []
+    again[b"b"] = b"2"
+    assert db[b"b"] == b"2" and list(db) == [b"b"]
+
+
 def test_rows_expire(db: lithify.Db) -> None:
     sessions = db.column_family("sessions", time_to_live_s=3600)
     sessions[b"a"] = b"1"
