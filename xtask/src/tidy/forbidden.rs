@@ -11,6 +11,9 @@ const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
 
 /// Files with unsafe code. Each says why at its head, and proves every use.
 pub(super) const UNSAFE_FILES: &[&str] = &[
+    "bindings/python/src/buffer.rs",
+    "bindings/python/src/columns.rs",
+    "bindings/python/src/forks.rs",
     "crates/lithify/src/base/pages.rs",
     "crates/lithify/src/base/pages/linux.rs",
     "crates/lithify/src/base/pages/standard.rs",
