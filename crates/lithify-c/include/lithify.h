@@ -190,6 +190,10 @@ int lithify_verify(const char *path, char **report, char **message);
  * not changed. *report (may be NULL) says what was saved and lost. */
 int lithify_repair(const char *path, const char *target, char **report, char **message);
 
+/* Removes the database in a directory, and the directory if nothing else is in it. LITHIFY_LOCKED while
+ * somebody has it open. */
+int lithify_destroy(const char *path, char **message);
+
 /* ---- Statistics ------------------------------------------------------------------------------- */
 
 /* Figures of docs/stats.md. The text of each is ended by a zero. */

@@ -96,4 +96,10 @@ c_functions! {
         }
         Ok(OK)
     }
+
+    /// Removes a whole database.
+    fn lithify_destroy(path: *const c_char) {
+        lithify::Db::destroy(text(path)?)?;
+        Ok(OK)
+    }
 }

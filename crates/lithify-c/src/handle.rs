@@ -7,24 +7,18 @@
 
 use crate::call::Failure;
 use lithify_ffi::arguments::Refused;
-use lithify_ffi::process::Origin;
+use lithify_ffi::process::Bound;
 
 /// An object of this library in C's hands.
-pub struct Handle<T> {
-    origin: Origin,
-    inner: T,
-}
+pub type Handle<T> = Bound<T>;
 
 /// Moves an object into memory of its own, whose pointer C gets.
 pub(crate) fn new<T>(inner: T) -> *mut Handle<T> {
-    Box::into_raw(Box::new(Handle { origin: Origin::here(), inner }))
+    Box::into_raw(Box::new(Bound::new(inner)))
 }
 
-fn check<T>(handle: &Handle<T>) -> Result<(), Failure> {
-    if handle.origin.is_here() {
-        return Ok(());
-    }
-    Err(Failure::closed("closed: another process opened it before a fork: open it in this one"))
+fn elsewhere() -> Failure {
+    Failure::closed("closed: another process opened it before a fork: open it in this one")
 }
 
 /// What C points at.
@@ -34,8 +28,7 @@ fn check<T>(handle: &Handle<T>) -> Result<(), Failure> {
 pub(crate) unsafe fn borrow<'a, T>(pointer: *const Handle<T>) -> Result<&'a T, Failure> {
     // SAFETY: the caller promises a live object that nobody changes, or NULL.
     let handle = unsafe { pointer.as_ref() }.ok_or(Refused::Missing)?;
-    check(handle)?;
-    Ok(&handle.inner)
+    handle.get().ok_or_else(elsewhere)
 }
 
 /// What C points at, of which NULL stands for none.
@@ -56,18 +49,15 @@ pub(crate) unsafe fn borrow_option<'a, T>(
 pub(crate) unsafe fn borrow_mut<'a, T>(pointer: *mut Handle<T>) -> Result<&'a mut T, Failure> {
     // SAFETY: the caller promises a live object that nobody else uses, or NULL.
     let handle = unsafe { pointer.as_mut() }.ok_or(Refused::Missing)?;
-    check(handle)?;
-    Ok(&mut handle.inner)
+    handle.get_mut().ok_or_else(elsewhere)
 }
 
-/// Frees an object, but not in a child of the process that made it.
+/// Frees an object; in a child of the process that made it, only its memory.
 ///
 /// # Safety
 /// `pointer` is NULL, or came from [`new`] and was not freed before; nobody uses it any more.
 pub(crate) unsafe fn free<T>(pointer: *mut Handle<T>) {
-    // SAFETY: the caller promises a live object that nobody else uses, or NULL.
-    let Some(handle) = (unsafe { pointer.as_ref() }) else { return };
-    if handle.origin.is_here() {
+    if !pointer.is_null() {
         // SAFETY: the pointer came from `Box::into_raw` and is freed once, as the caller promises.
         let _ = lithify_ffi::guard::guarded(|| drop(unsafe { Box::from_raw(pointer) }));
     }

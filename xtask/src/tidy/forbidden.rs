@@ -11,6 +11,9 @@ const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
 
 /// Files with unsafe code. Each says why at its head, and proves every use.
 pub(super) const UNSAFE_FILES: &[&str] = &[
+    "bindings/python/src/buffer.rs",
+    "bindings/python/src/columns.rs",
+    "bindings/python/src/forks.rs",
     "crates/lithify/src/base/pages.rs",
     "crates/lithify/src/base/pages/linux.rs",
     "crates/lithify/src/base/pages/standard.rs",
@@ -46,6 +49,15 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-ffi/src/arguments.rs",
     "crates/lithify-ffi/src/memory.rs",
     "crates/lithify-ffi/src/process.rs",
+    "crates/lithify-leveldb/src/c/batch.rs",
+    "crates/lithify-leveldb/src/c/callbacks.rs",
+    "crates/lithify-leveldb/src/c/database.rs",
+    "crates/lithify-leveldb/src/c/failures.rs",
+    "crates/lithify-leveldb/src/c/iterator.rs",
+    "crates/lithify-leveldb/src/c/library.rs",
+    "crates/lithify-leveldb/src/c/mod.rs",
+    "crates/lithify-leveldb/src/c/options.rs",
+    "crates/lithify-leveldb/tests/all/leveldb.rs",
     "crates/lithify-sim/src/fuzz/allocation.rs",
     "crates/lithify-lab/src/meter/process.rs",
     "crates/lithify-lab-engines/src/leveldb/database.rs",

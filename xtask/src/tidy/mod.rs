@@ -63,6 +63,14 @@ pub struct Tree {
 /// Directories that belong to tools or hold what is measured.
 const SKIPPED: &[&str] = &[".git", "target", "results/runs"];
 
+/// What Python's tools leave beside sources.
+const LEFT_BY_PYTHON: &[&str] = &["__pycache__", ".hypothesis", ".mypy_cache", ".pytest_cache"];
+
+/// Whether it is no source, by its name.
+fn is_left_by_python(name: &str) -> bool {
+    LEFT_BY_PYTHON.contains(&name) || name.ends_with(".so")
+}
+
 impl Tree {
     /// Reads everything below `directory`.
     pub fn read(directory: &Path) -> io::Result<Tree> {
@@ -86,9 +94,10 @@ impl Tree {
 fn read_directory(directory: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let name = entry.file_name();
+        let path = format!("{prefix}{}", name.to_string_lossy());
         let kind = entry.file_type()?;
-        if SKIPPED.contains(&path.as_str()) {
+        if SKIPPED.contains(&path.as_str()) || is_left_by_python(&name.to_string_lossy()) {
             continue;
         }
         if kind.is_dir() {

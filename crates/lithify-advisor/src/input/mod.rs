@@ -1,7 +1,7 @@
 //! What advice is wanted for: rows from files, read where they are needed.
 //!
 //! Owns: what a format of rows is, finding out which one a file has, files one behind the other as one
-//! piece of data ([`Files`]), Lithify's databases ([`Database`]), tables of SQLite and of servers, files
+//! piece of data ([`Files`]), Lithify's databases ([`Database`]), rows in memory ([`Memory`]), tables of SQLite and of servers, files
 //! with columns, and keys. Knows nothing of targets.
 //!
 //! A [`Source`] gives rows from any place of the data, and all of them in their order. It is only
@@ -16,6 +16,7 @@ mod format;
 mod key;
 mod lithify;
 mod mariadb;
+mod memory;
 mod positions;
 mod record;
 mod size;
@@ -38,6 +39,8 @@ pub use columnar::{ColumnarContent, ContentError, columnar_name};
 pub use detect::Format;
 pub use files::Files;
 pub use lithify::Database;
+pub use memory::Memory;
+pub use record::{Record, Value};
 pub use size::user_bytes;
 
 /// What is behind a path: a database, a table of one, a file, or a directory of files. `table` names a

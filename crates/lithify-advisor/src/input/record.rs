@@ -6,7 +6,7 @@ use crate::rows::Row;
 
 /// The value of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Value<'a> {
+pub enum Value<'a> {
     /// Nothing.
     Null,
     /// A whole number, and the bytes that its type takes: 1 to 8.
@@ -21,7 +21,7 @@ pub(super) enum Value<'a> {
 
 /// Which columns make the key, in its order.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Record {
+pub struct Record {
     key_columns: Vec<usize>,
     /// Where the value of each column of the key is in `key_bytes`.
     key_parts: Vec<(usize, usize, bool)>,
@@ -35,13 +35,14 @@ pub(super) struct Record {
 }
 
 impl Record {
-    pub(super) fn new(key_columns: Vec<usize>) -> Record {
+    /// Of rows whose key is made of these columns, by their numbers; of none, rows are numbered.
+    pub fn new(key_columns: Vec<usize>) -> Record {
         let key_parts = vec![(0, 0, false); key_columns.len()];
         Record { key_columns, key_parts, ..Record::default() }
     }
 
     /// Begins a row.
-    pub(super) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.columns = 0;
         for bytes in [&mut self.nulls, &mut self.lengths, &mut self.fields, &mut self.key_bytes] {
             bytes.clear();
@@ -49,7 +50,7 @@ impl Record {
     }
 
     /// The next column's value.
-    pub(super) fn push(&mut self, value: Value<'_>) {
+    pub fn push(&mut self, value: Value<'_>) {
         let column = self.columns;
         self.columns += 1;
         if let Some(at) = self.key_columns.iter().position(|key| *key == column) {
@@ -98,7 +99,7 @@ impl Record {
     }
 
     /// The row; `number` is its key where no column is one.
-    pub(super) fn row(&mut self, number: u64) -> Row<'_> {
+    pub fn row(&mut self, number: u64) -> Row<'_> {
         self.value.clear();
         for bytes in [&self.nulls, &self.lengths, &self.fields] {
             self.value.extend_from_slice(bytes);

@@ -386,8 +386,11 @@ int main(int argc, char **argv) {
     copies();
     shared();
     lithify_family_free(rocks);
+    FAILS(LITHIFY_LOCKED, path, lithify_destroy(path, &message));
     DONE(lithify_close(db, &message));
     lithify_db_free(db);
+    DONE(lithify_destroy(path, &message));
+    FAILS(LITHIFY_NOT_FOUND, path, lithify_destroy(path, &message));
     puts("every function answered as it should");
     return 0;
 }

@@ -302,3 +302,39 @@ fn files_with_columns_are_known_by_their_first_bytes() {
     assert!(error.contains("half"), "{error}");
     assert!(!place.join("none.db").exists());
 }
+
+/// What a refusal of LevelDB's interface names: the rows of LevelDB, in a database of ours.
+#[test]
+fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
+    use lithify_lab::adapter::provider::{Provider, Transactions};
+    use lithify_lab::adapter::settings::EngineSettings;
+    use lithify_lab::adapter::{SpaceId, SpaceSpec, WriteBatch};
+    use lithify_lab_engines::leveldb::PROVIDER;
+
+    if let Err(missing) = PROVIDER.available() {
+        eprintln!("skipped: {missing}");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let spaces = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+    let settings = EngineSettings::small();
+    let old = place.join("old");
+    std::fs::create_dir(&old).unwrap();
+    let leveldb = PROVIDER.open(&old, &settings, &spaces, Transactions::Unneeded).unwrap();
+    let mut batch = WriteBatch::new();
+    let row = |number: u32| (number.to_be_bytes(), number.to_le_bytes().repeat(9));
+    (0..20_000).map(row).for_each(|(key, value)| batch.put(SpaceId(0), &key, &value));
+    leveldb.session().unwrap().write_batch(&batch).unwrap();
+    leveldb.close().unwrap();
+    let files = |directory: &Path| -> BTreeMap<_, _> {
+        let entries = std::fs::read_dir(directory).unwrap().flatten();
+        entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect()
+    };
+    let before = files(&old);
+    expect(place, 0, &["import", "new.db", "old", "--create"]);
+    assert!(files(&old) == before, "the old directory has changed");
+    // The adapter's keys have the byte of their space in front.
+    let expected: Rows = (0..20_000).map(row).map(|(k, v)| ([&[0], &k[..]].concat(), v)).collect();
+    assert!(rows(&place.join("new.db"), "default") == expected);
+}

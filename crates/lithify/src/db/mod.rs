@@ -5,8 +5,8 @@
 //! work. Everything below is handed what it needs; nothing below knows of this room.
 //!
 //! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
-//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `activity`,
-//! `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
+//! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `destroy`,
+//! `activity`, `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
 //!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:
@@ -24,6 +24,7 @@ mod activity;
 mod checkpoint;
 mod committing;
 mod default_family;
+mod destroy;
 mod explain;
 mod explain_page;
 #[cfg(test)]

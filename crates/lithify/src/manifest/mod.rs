@@ -40,7 +40,7 @@ pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE
 pub use names::FileName;
 pub(crate) use names::INCOMPLETE;
 pub use readers::ManifestPosition;
-pub(crate) use readers::{ReaderRegistration, Readers};
+pub(crate) use readers::{DIRECTORY as READERS_DIRECTORY, ReaderRegistration, Readers};
 pub use state::{Applied, FamilyState, ManifestState};
 pub use version::{FileMetadata, KeyRange, TableFile, Version};
 pub(crate) use witness::{MAGIC as WITNESS_MAGIC, Witness, WitnessKeeper};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The directory of the registrations.
-const DIRECTORY: &str = "READERS";
+pub(crate) const DIRECTORY: &str = "READERS";
 
 /// So many ids are tried: another one is only needed when a writer comes across a registration at
 /// the moment when it is made.
