@@ -19,6 +19,7 @@ public final class LithifyException extends RuntimeException {
     /** The database or family is closed. */
     static final int CLOSED = -13;
 
+    /** The code of {@code lithify.h}. */
     private final int code;
 
     LithifyException(final int code, final String message) {

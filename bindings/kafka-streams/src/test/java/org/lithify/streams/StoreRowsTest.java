@@ -7,6 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -203,6 +204,44 @@ class StoreRowsTest {
         }
         rows.close();
         database.release("store");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"none", "buffered", "sync"})
+    void rowsAndOffsetsBelongTogetherWhateverTheDurability(final String durability) throws Exception {
+        final LithifyConfig config = new LithifyConfig(Map.of(LithifyConfig.DURABILITY_CONFIG, durability,
+            LithifyConfig.MEMORY_BYTES_CONFIG, 64L << 20, LithifyConfig.COMPRESSION_CONFIG, "zstd-1"));
+        final TaskDatabase database = TaskDatabase.acquire(directory, "store", config, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", 1 << 20, true);
+        for (int commit = 0; commit < 40; commit++) {
+            for (int i = 0; i < 20; i++) {
+                rows.put(number(i), number(commit));
+            }
+            rows.commit(Map.of(PARTITION, (long) commit), Position.emptyPosition());
+            if (commit % 15 == 7) {
+                database.database().flush();
+            }
+            if (commit % 5 == 4) {
+                final long found = commitAfterCrash(config, commit);
+                assertTrue(durability.equals("none") ? found <= commit : found == commit, "commit " + found);
+            }
+        }
+        rows.close();
+        database.release("store");
+    }
+
+    /** The number of the commit whose rows and offset a crash leaves; -1 for an empty store. */
+    private long commitAfterCrash(final LithifyConfig config, final int commit) throws Exception {
+        final Path copy = TestContext.copy(directory, temporary.resolve("crash-" + commit));
+        final TaskDatabase database = TaskDatabase.acquire(copy, "store", config, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", 1 << 20, true);
+        final Long offset = rows.metadata().offset(PARTITION);
+        for (int i = 0; i < 20; i++) {
+            assertArrayEquals(offset == null ? null : number(offset.intValue()), rows.get(number(i)));
+        }
+        rows.close();
+        database.release("store");
+        return offset == null ? -1 : offset;
     }
 
     @Test
