@@ -39,6 +39,7 @@ class CrashTest {
     private static final int KILLS = Integer.getInteger("lithify.crash.kills", 5);
     private static final int PARTITIONS = 2;
     private static final int KEYS = 300;
+    private static final String RUNNING = "APP STATE RUNNING";
 
     private final Random random = new Random(Long.getLong("lithify.crash.seed", System.nanoTime()));
     private final Map<String, Long> expectedCounts = new HashMap<>();
@@ -65,13 +66,54 @@ class CrashTest {
         runAndCompare(1, Broker.classPath(version));
     }
 
+    /** Two processes with a standby of each task: the one that is left goes on with the state of the killed one. */
+    @Test
+    void standbysTakeOver() throws Exception {
+        classPath = Broker.classPath();
+        try (Broker broker = Broker.start(directory.resolve("broker"))) {
+            createTopics(broker);
+            final Thread feeder = Thread.ofPlatform().start(() -> feed(broker.bootstrap()));
+            final Process[] instances = {startInstance(broker, 0, 0), startInstance(broker, 1, 1)};
+            awaitLine(0, instances[0], RUNNING);
+            awaitLine(1, instances[1], RUNNING);
+            for (int number = 2; number < 2 + Math.max(1, KILLS / 3); number++) {
+                Thread.sleep(3000 + random.nextInt(2000));
+                final int killed = random.nextInt(2);
+                instances[killed].destroyForcibly().waitFor();
+                // Longer than the session: the other one takes the tasks over.
+                Thread.sleep(8000);
+                instances[killed] = startInstance(broker, killed, number);
+                awaitLine(number, instances[killed], RUNNING);
+            }
+            feeding.set(false);
+            feeder.join();
+            try {
+                compare(broker.bootstrap());
+            } finally {
+                for (final Process instance : instances) {
+                    instance.destroyForcibly().waitFor();
+                }
+            }
+        }
+    }
+
+    private Process startInstance(final Broker broker, final int instance, final int number) throws IOException {
+        return Broker.run(log(number), classPath, "-Xmx256m", List.of(CrashApplication.class.getName(),
+            broker.bootstrap(), directory.resolve("state-" + instance).toString(), "lithify",
+            "num.standby.replicas=1", "consumer.group.instance.id=instance-" + instance));
+    }
+
+    private static void createTopics(final Broker broker) throws Exception {
+        broker.create(PARTITIONS, CrashApplication.INPUT, CrashApplication.COUNTS, CrashApplication.WINDOWS,
+            CrashApplication.GROUPS);
+    }
+
     /** Kills an application so many times, compares what it committed, and returns what each start restored. */
     private List<Long> runAndCompare(final int kills, final String applicationClassPath) throws Exception {
         classPath = applicationClassPath;
         final List<Long> restored = new ArrayList<>();
         try (Broker broker = Broker.start(directory.resolve("broker"))) {
-            broker.create(PARTITIONS, CrashApplication.INPUT, CrashApplication.COUNTS, CrashApplication.WINDOWS,
-                CrashApplication.GROUPS);
+            createTopics(broker);
             final Thread feeder = Thread.ofPlatform().start(() -> feed(broker.bootstrap()));
             for (int kill = 0; kill < kills; kill++) {
                 restored.add(runAndKill(broker, kill));
@@ -95,7 +137,7 @@ class CrashTest {
 
     private long runAndKill(final Broker broker, final int number) throws Exception {
         final Process application = start(broker, number);
-        awaitLine(number, application, "APP STATE RUNNING");
+        awaitLine(number, application, RUNNING);
         Thread.sleep(500 + random.nextInt(2500));
         application.destroyForcibly().waitFor();
         return restored(number);
