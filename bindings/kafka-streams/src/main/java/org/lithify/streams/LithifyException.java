@@ -14,6 +14,8 @@ public final class LithifyException extends RuntimeException {
     static final int UNSUPPORTED = -6;
     /** The path does not hold a database. */
     static final int NOT_FOUND = -3;
+    /** The operating system refused or failed a call. */
+    static final int IO = -7;
     /** Another process, or another handle of this one, has the database open. */
     static final int LOCKED = -9;
     /** The database or family is closed. */

@@ -74,7 +74,7 @@ abstract class LithifyStore implements StateStore {
     /** The key of a changelog record as it is stored; null if the record is not to be stored. */
     abstract byte[] storedKey(byte[] changelogKey);
 
-    /** Called before records are restored, with all of them, and after: what is to be removed. */
+    /** Called before records are restored, with all of them. */
     void beforeRestore(final Collection<ConsumerRecord<byte[], byte[]>> records) {
     }
 
@@ -189,13 +189,14 @@ abstract class LithifyStore implements StateStore {
         }
         open = false;
         iterators.forEach(StoreIterator::close);
-        try {
-            rows.close();
-        } catch (final LithifyException e) {
-            throw failure("closing", e);
-        } finally {
-            database.release(name);
-        }
+        guarded("closing", () -> {
+            try {
+                rows.close();
+            } finally {
+                database.release(name);
+            }
+            return null;
+        });
     }
 
     @Override

@@ -2,6 +2,8 @@ package org.lithify.streams;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.query.Position;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -25,6 +27,8 @@ import java.util.Map;
  * second, a commit writes them the other way round: a row on its way is seen at least once, in either.
  */
 final class StoreRows {
+    private static final Logger LOG = LoggerFactory.getLogger(StoreRows.class);
+
     private final TaskDatabase database;
     private final Family rows;
     private final StoreMetadata metadata;
@@ -161,7 +165,7 @@ final class StoreRows {
 
     /** Writes rows of a changelog: they are committed already. Null values are removals. */
     synchronized void restore(final List<byte[]> keysAndValues, final List<ByteRange> expired) {
-        if (!overlay.isEmpty()) {
+        if (!isClean()) {
             // Writes that are newer than what is restored would be hidden if they were beneath it.
             for (int i = 0; i < keysAndValues.size(); i += 2) {
                 put(keysAndValues.get(i), keysAndValues.get(i + 1));
@@ -262,7 +266,7 @@ final class StoreRows {
 
     private void requireSound() {
         if (unsound) {
-            throw new LithifyException(LithifyException.CLOSED,
+            throw new LithifyException(LithifyException.IO,
                 "store " + store + " could not finish a commit; its next opening does");
         }
     }
@@ -316,8 +320,7 @@ final class StoreRows {
             return;
         }
         if (found != null) {
-            org.slf4j.LoggerFactory.getLogger(StoreRows.class).warn(
-                "Store {} holds rows of format {} and is opened with {}: it is restored from its changelog",
+            LOG.warn("Store {} holds rows of format {} and is opened with {}: it is restored from its changelog",
                 store, found, format);
             clear(rows);
         }

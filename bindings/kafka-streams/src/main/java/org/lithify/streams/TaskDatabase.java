@@ -45,7 +45,7 @@ final class TaskDatabase {
             metadata = database.family(METADATA_FAMILY, Map.of());
         } catch (final IOException e) {
             resources.release();
-            throw new LithifyException(-7, directory + " cannot be made: " + e.getMessage());
+            throw new LithifyException(LithifyException.IO, directory + " cannot be made: " + e.getMessage());
         } catch (final RuntimeException e) {
             resources.release();
             throw e;
@@ -155,7 +155,7 @@ final class TaskDatabase {
             Files.move(directory, target);
             LOG.error("The damaged state was moved to {}", target);
         } catch (final IOException e) {
-            throw new LithifyException(-7, directory + " cannot be moved to " + target + ": " + e.getMessage());
+            throw new LithifyException(LithifyException.IO, directory + " cannot be moved to " + target + ": " + e.getMessage());
         }
     }
 }
