@@ -280,5 +280,6 @@ TestDatabaseBesideDict.settings = settings(
     max_examples=2000 if IS_LONG else 60,
     stateful_step_count=200 if IS_LONG else 50,
     deadline=None,
+    derandomize=not IS_LONG,
     suppress_health_check=list(HealthCheck),
 )

@@ -167,7 +167,9 @@ MOVES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
+)
 @given(
     keys=st.sets(KEYS, max_size=8),
     start=st.none() | KEYS,
