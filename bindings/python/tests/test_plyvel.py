@@ -191,6 +191,7 @@ def test_iterators_move_as_those_of_plyvel(
     moves: list[tuple[Any, ...]],
 ) -> None:
     theirs = pytest.importorskip("plyvel")
+    assert theirs is not plyvel
     lower = None if start is None and not prefix else prefix + (start or b"")
     upper = None if stop is None else prefix + stop
     own = {key for key in keys if key.startswith(prefix)}
