@@ -17,6 +17,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 
+use crate::forks::Native;
+
 /// `Py_bf_getbuffer` of typeslots.h.
 const BF_GETBUFFER: c_int = 1;
 
@@ -53,14 +55,15 @@ unsafe extern "C" {
 struct Buffer {
     base: ffi::PyObject,
     /// All zeros, as an object is allocated, are `None`.
-    value: Option<Box<Slice>>,
+    value: Option<Box<Native<Slice>>>,
 }
 
 /// # Safety
 /// `object` is an object of the class.
 unsafe fn value_of<'a>(object: *mut ffi::PyObject) -> &'a [u8] {
     // SAFETY: the object is a `Buffer`, made by `new` with a value; nobody changes it while it lives.
-    unsafe { (*object.cast::<Buffer>()).value.as_ref().map_or(&[][..], |value| value) }
+    let value = unsafe { (*object.cast::<Buffer>()).value.as_ref() };
+    value.and_then(|value| value.peek()).map_or(&[], |value| value)
 }
 
 unsafe extern "C" fn get_buffer(
@@ -157,7 +160,7 @@ pub fn new(py: Python<'_>, value: Slice) -> PyResult<Bound<'_, PyAny>> {
     unsafe {
         let object = ffi::PyType_GenericAlloc(class, 0);
         let object = Bound::from_owned_ptr_or_err(py, object)?;
-        (*object.as_ptr().cast::<Buffer>()).value = Some(Box::new(value));
+        (*object.as_ptr().cast::<Buffer>()).value = Some(Box::new(Native::new(value)));
         Ok(object)
     }
 }

@@ -68,6 +68,11 @@ impl<T> Native<T> {
         self.value.as_ref().ok_or(Failure::Forked)
     }
 
+    /// It, in any process: for memory that is only read.
+    pub fn peek(&self) -> Option<&T> {
+        self.value.as_ref()
+    }
+
     /// It, to be changed.
     pub fn get_mut(&mut self) -> Result<&mut T> {
         self.maker.check()?;

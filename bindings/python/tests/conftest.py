@@ -9,6 +9,9 @@ import pytest
 
 import lithify
 
+# Runs by itself, with the module plyvel replaced.
+collect_ignore = ["plyvel_kit"]
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -132,11 +132,8 @@ def test_rows_in_front_of_damage_are_given_once(path: Path) -> None:
         file.seek(table.stat().st_size // 2)
         file.write(b"\xa5" * 64)
     with lithify.Db(path) as db:
-        keys, found = db.keys(), []
-        with pytest.raises(lithify.CorruptionError):
-            found.extend(keys)
-        found = []
         keys = db.keys()
+        found: list[bytes] = []
         while True:
             try:
                 found.append(next(keys))

@@ -246,6 +246,16 @@ fn literals_and_comments_are_not_code() {
 }
 
 #[test]
+fn what_tools_of_python_leave_is_no_source() {
+    for name in ["__pycache__", ".mypy_cache", "_lithify.abi3.so"] {
+        assert!(super::is_left_by_python(name), "{name}");
+    }
+    for name in ["python", "_lithify.pyi", "so", "tests"] {
+        assert!(!super::is_left_by_python(name), "{name}");
+    }
+}
+
+#[test]
 fn the_repository_itself_is_read() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("has a parent");
     let tree = Tree::read(root).expect("reads");

@@ -19,9 +19,20 @@ pub enum Value<'a> {
     Text(&'a [u8]),
 }
 
-/// Which columns make the key, in its order.
+/// Lays the values of columns out as a row, those of the key apart.
+///
+/// ```
+/// use lithify_advisor::input::{Record, Value};
+/// let mut record = Record::new(vec![0]);
+/// for value in [Value::Whole(7, 8), Value::Text(b"basalt"), Value::Null] {
+///     record.push(value);
+/// }
+/// let row = record.row(0);
+/// assert_eq!((row.key.len(), row.value.len()), (8, 1 + 1 + 6));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Record {
+    /// Which columns make the key, in its order.
     key_columns: Vec<usize>,
     /// Where the value of each column of the key is in `key_bytes`.
     key_parts: Vec<(usize, usize, bool)>,
