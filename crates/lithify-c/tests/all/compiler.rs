@@ -24,6 +24,7 @@ pub fn libraries() -> &'static Path {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--locked", "--quiet", "--package", "lithify-c"]).current_dir(CRATE);
+        build.args((!cfg!(debug_assertions)).then_some("--release"));
         run(&mut build);
         let test = std::env::current_exe().expect("a test has a path");
         test.ancestors().nth(2).expect("target/debug/deps/test").to_owned()

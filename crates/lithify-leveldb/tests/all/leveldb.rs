@@ -9,8 +9,10 @@
 use std::cmp::Ordering;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::path::PathBuf;
+use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 type Raw = *mut c_void;
 type Errors = *mut *mut c_char;
@@ -129,10 +131,20 @@ pub fn ours() -> &'static Functions {
     Functions::load(path.as_os_str()).expect("the library that was built with this test")
 }
 
-/// Its file, beside this program.
+/// Its file. A test's build makes no library for C, so this one does, in the same target directory.
 pub fn our_path() -> PathBuf {
-    let program = std::env::current_exe().expect("this program has a path");
-    program.with_file_name("liblithify_leveldb.so")
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--locked", "--quiet", "--package", "lithify-leveldb"]);
+        build.args((!cfg!(debug_assertions)).then_some("--release"));
+        let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status();
+        assert!(status.is_ok_and(|status| status.success()), "the library was not built");
+        let test = std::env::current_exe().expect("this program has a path");
+        let directory = test.ancestors().nth(2).expect("target/debug/deps/test");
+        directory.join("liblithify_leveldb.so")
+    });
+    built.clone()
 }
 
 /// LevelDB itself, as a system's package has it.
