@@ -58,6 +58,11 @@ impl<T> Bound<T> {
         self.value.as_ref().filter(|_| self.origin.is_here())
     }
 
+    /// The value in any process: for memory that is only read, and takes no lock.
+    pub fn peek(&self) -> Option<&T> {
+        self.value.as_ref()
+    }
+
     /// The value to change, in its process.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.as_mut().filter(|_| self.origin.is_here())
@@ -94,6 +99,7 @@ mod tests {
         let mut elsewhere = Bound::new(std::rc::Rc::clone(&counted));
         elsewhere.origin = Origin(u32::MAX);
         assert!(elsewhere.get().is_none() && elsewhere.get_mut().is_none());
+        assert!(elsewhere.peek().is_some());
         drop(elsewhere);
         assert_eq!(std::rc::Rc::strong_count(&counted), 2, "left as it was");
         assert!(Bound::new(7).take() == Some(7));

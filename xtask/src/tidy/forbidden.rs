@@ -13,7 +13,6 @@ const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
 pub(super) const UNSAFE_FILES: &[&str] = &[
     "bindings/python/src/buffer.rs",
     "bindings/python/src/columns.rs",
-    "bindings/python/src/forks.rs",
     "crates/lithify/src/base/pages.rs",
     "crates/lithify/src/base/pages/linux.rs",
     "crates/lithify/src/base/pages/standard.rs",

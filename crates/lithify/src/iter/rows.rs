@@ -203,6 +203,7 @@ impl RowCursor {
         sequence <= self.snapshot || sequence >= OWN_SEQUENCE_MIN
     }
 
+    #[inline]
     pub(crate) fn valid(&self) -> bool {
         !matches!(self.position, Position::Fresh | Position::AtEnd | Position::AtStart)
     }

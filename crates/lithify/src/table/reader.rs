@@ -481,6 +481,8 @@ impl TableReader {
     }
 
     /// Stored bytes of the data blocks before the one that alone may hold `key`.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn data_bytes_before(
         &self,
         key: &[u8],

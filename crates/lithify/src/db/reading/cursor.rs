@@ -180,6 +180,7 @@ impl Cursor {
     /// # Errors
     /// Corruption or an I/O error, with file and offset.
     #[expect(clippy::should_implement_trait, reason = "it lends; the iterator is `iter`")]
+    #[inline]
     pub fn next(&mut self) -> Result<bool> {
         self.go(None, Way::Forward, |rows| rows.next())
     }
@@ -277,16 +278,19 @@ impl Cursor {
     }
 
     /// Whether the cursor stands on a row.
+    #[inline]
     pub fn valid(&self) -> bool {
         self.rows.valid()
     }
 
     /// The key of the row; empty where there is none.
+    #[inline]
     pub fn key(&self) -> &[u8] {
         self.rows.key()
     }
 
     /// The value of the row; empty where there is none.
+    #[inline]
     pub fn value(&self) -> &[u8] {
         self.rows.value()
     }

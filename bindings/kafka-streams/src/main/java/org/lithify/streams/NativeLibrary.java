@@ -10,12 +10,19 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.SymbolLookup;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFileAttributes;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.HexFormat;
+import java.util.Set;
 
 /**
  * Finds and loads the native library.
@@ -30,6 +37,7 @@ final class NativeLibrary {
     /** LITHIFY_INTERFACE of the header that {@link Native} was written against. */
     static final int INTERFACE = 1;
 
+    private static final Set<PosixFilePermission> OWNER_ONLY = PosixFilePermissions.fromString("rwx------");
     private static final SymbolLookup LOOKUP;
     private static final UnsatisfiedLinkError FAILURE;
 
@@ -113,9 +121,7 @@ final class NativeLibrary {
 
     private static Path writeOnce(final byte[] library) throws IOException, NoSuchAlgorithmException {
         final byte[] hash = MessageDigest.getInstance("SHA-256").digest(library);
-        final String owner = System.getProperty("user.name", "user").replaceAll("[^A-Za-z0-9_-]", "_");
-        final Path directory = Path.of(System.getProperty("java.io.tmpdir"), "lithify-" + owner);
-        Files.createDirectories(directory);
+        final Path directory = ownDirectory();
         final Path target = directory.resolve("liblithify_c-" + HexFormat.of().formatHex(hash, 0, 12) + ".so");
         if (Files.isRegularFile(target)
             && MessageDigest.isEqual(hash, MessageDigest.getInstance("SHA-256").digest(Files.readAllBytes(target)))) {
@@ -129,6 +135,23 @@ final class NativeLibrary {
             Files.move(part, target, StandardCopyOption.REPLACE_EXISTING);
         }
         return target;
+    }
+
+    /** A directory that nobody else may write to: whoever can exchange the library has this process. */
+    private static Path ownDirectory() throws IOException {
+        final FileAttribute<?> ownerOnly = PosixFilePermissions.asFileAttribute(OWNER_ONLY);
+        final String user = System.getProperty("user.name", "user");
+        final Path directory = Path.of(System.getProperty("java.io.tmpdir"),
+            "lithify-" + user.replaceAll("[^A-Za-z0-9_-]", "_"));
+        try {
+            return Files.createDirectory(directory, ownerOnly);
+        } catch (final FileAlreadyExistsException e) {
+            final PosixFileAttributes found =
+                Files.readAttributes(directory, PosixFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+            final boolean isOwn = found.isDirectory() && found.owner().getName().equals(user)
+                && found.permissions().equals(OWNER_ONLY);
+            return isOwn ? directory : Files.createTempDirectory("lithify-", ownerOnly);
+        }
     }
 
     private static String platform() {

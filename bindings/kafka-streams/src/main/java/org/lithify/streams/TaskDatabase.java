@@ -39,16 +39,19 @@ final class TaskDatabase {
         this.directory = directory;
         familyOptions = config.familyOptions();
         resources = SharedResources.acquire(config.memoryBytes(), config.backgroundThreads());
+        Database opened = null;
         try {
             Files.createDirectories(directory);
-            database = Database.open(directory, config.databaseOptions(), resources);
+            opened = Database.open(directory, config.databaseOptions(), resources);
+            database = opened;
             metadata = database.family(METADATA_FAMILY, Map.of());
-        } catch (final IOException e) {
+        } catch (final IOException | RuntimeException e) {
+            if (opened != null) {
+                opened.close();
+            }
             resources.release();
-            throw new LithifyException(LithifyException.IO, directory + " cannot be made: " + e.getMessage());
-        } catch (final RuntimeException e) {
-            resources.release();
-            throw e;
+            throw e instanceof RuntimeException failure ? failure
+                : new LithifyException(LithifyException.IO, directory + " cannot be made: " + e.getMessage());
         }
     }
 
