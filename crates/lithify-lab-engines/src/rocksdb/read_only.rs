@@ -51,6 +51,12 @@ fn text_of(path: &Path) -> EngineResult<CString> {
     text.ok_or_else(|| EngineError::fatal(format!("{} is no UTF-8", path.display())))
 }
 
+/// A number of a text such as `# data blocks=27; # entries=200000; …`.
+fn number_of(properties: &str, name: &str) -> Option<u64> {
+    let mut pairs = properties.split(';').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(found, _)| found.trim() == name)?.1.trim().parse().ok()
+}
+
 impl ReadOnly {
     /// Opens the database in `directory`; `log_directory` takes the library's log.
     ///
@@ -104,25 +110,39 @@ impl ReadOnly {
             .map(|(at, name)| Family {
                 name: name.to_string_lossy().into_owned(),
                 file_bytes: opened.number(at, c"rocksdb.live-sst-files-size"),
-                rows: opened.number(at, c"rocksdb.estimate-num-keys"),
+                rows: opened.rows(at),
             })
             .collect();
         Ok(opened)
     }
 
+    /// Rows: entries of all tables, each removal taken off with what it removes. The library's own estimate
+    /// (`rocksdb.estimate-num-keys`) reads twenty tables and takes the others to be like them: it was off by
+    /// 15 % where tables differ in size. It stands in where the properties cannot be read.
+    fn rows(&self, family: usize) -> u64 {
+        let all = self.property(family, c"rocksdb.aggregated-table-properties").unwrap_or_default();
+        match (number_of(&all, "# entries"), number_of(&all, "# deletions")) {
+            (Some(entries), Some(deletions)) => entries.saturating_sub(2 * deletions),
+            _ => self.number(family, c"rocksdb.estimate-num-keys"),
+        }
+    }
+
     /// A property that is a number, or 0.
     fn number(&self, family: usize, name: &CStr) -> u64 {
-        let Some(handle) = self.handles.get(family) else { return 0 };
+        self.property(family, name).and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    fn property(&self, family: usize, name: &CStr) -> Option<String> {
+        let handle = self.handles.get(family)?;
         // SAFETY: database, family and name are live; the text is handed over to us.
-        let text = unsafe {
+        unsafe {
             let text = (self.functions.property_value_cf)(
                 self.database.as_ptr(),
                 handle.as_ptr(),
                 name.as_ptr(),
             );
             take_text(self.functions, text)
-        };
-        text.and_then(|text| text.parse().ok()).unwrap_or(0)
+        }
     }
 
     fn iterator(&self, family: usize) -> EngineResult<Owned<raw::Iter>> {
@@ -260,5 +280,19 @@ impl Drop for ReadOnly {
             }
             (self.functions.close)(self.database.as_ptr());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_of;
+
+    #[test]
+    fn numbers_are_found_by_their_whole_name() {
+        let text = "# data blocks=27; # entries=200; # deletions=4; raw key size=16";
+        assert_eq!(number_of(text, "# entries"), Some(200));
+        assert_eq!(number_of(text, "# deletions"), Some(4));
+        assert_eq!(number_of(text, "entries"), None);
+        assert_eq!(number_of("", "# entries"), None);
     }
 }
