@@ -1,7 +1,6 @@
 package org.lithify.streams;
 
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.kstream.Windowed;
 import org.apache.kafka.streams.kstream.internals.SessionWindow;
 import org.apache.kafka.streams.state.KeyValueIterator;
@@ -90,7 +89,7 @@ class LithifySessionStore extends SegmentedStore implements SessionStore<Bytes, 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(final long earliestSessionEndTime,
                                                                   final long latestSessionEndTime) {
-        return new BySession(iterator(earliestSessionEndTime, latestSessionEndTime, lastTime -> ByteRange.ALL,
+        return sessions(iterator(earliestSessionEndTime, latestSessionEndTime, lastTime -> ByteRange.ALL,
             stored -> end(stored) >= earliestSessionEndTime && end(stored) <= latestSessionEndTime, true));
     }
 
@@ -114,25 +113,25 @@ class LithifySessionStore extends SegmentedStore implements SessionStore<Bytes, 
         return backwardFindSessions(keyFrom, keyTo, 0, Long.MAX_VALUE);
     }
 
-    private BySession ofKey(final Bytes key, final long earliestEnd, final long latestStart, final boolean forward) {
+    private WindowedIterator ofKey(final Bytes key, final long earliestEnd, final long latestStart, final boolean forward) {
         Objects.requireNonNull(key, "key cannot be null");
         final byte[] bytes = key.get();
         final long from = Math.max(0, liveFrom(earliestEnd));
         final byte[] none = new byte[0];
-        return new BySession(iterator(from, Long.MAX_VALUE,
+        return sessions(iterator(from, Long.MAX_VALUE,
             lastTime -> ByteRange.closed(encode(none, bytes, from, 0), encode(none, bytes, lastTime, Long.MAX_VALUE)),
             overlaps(from, latestStart).and(stored -> Arrays.equals(key(stored), bytes)), forward));
     }
 
-    private BySession ofKeys(final Bytes keyFrom, final Bytes keyTo, final long earliestEnd, final long latestStart,
+    private WindowedIterator ofKeys(final Bytes keyFrom, final Bytes keyTo, final long earliestEnd, final long latestStart,
                              final boolean forward) {
         if (keyFrom != null && keyTo != null && keyFrom.compareTo(keyTo) > 0) {
-            return new BySession(emptyAfterInvertedRange());
+            return sessions(emptyAfterInvertedRange());
         }
         final byte[] first = keyFrom == null ? null : keyFrom.get();
         final byte[] last = keyTo == null ? null : keyTo.get();
         final long from = Math.max(0, liveFrom(earliestEnd));
-        return new BySession(iterator(from, Long.MAX_VALUE, lastTime -> new ByteRange(first, endOf(last, lastTime)),
+        return sessions(iterator(from, Long.MAX_VALUE, lastTime -> new ByteRange(first, endOf(last, lastTime)),
             overlaps(from, latestStart).and(stored -> LithifyWindowStore.isBetween(key(stored), first, last)),
             forward));
     }
@@ -168,36 +167,11 @@ class LithifySessionStore extends SegmentedStore implements SessionStore<Bytes, 
         return ByteBuffer.wrap(stored).getLong(stored.length - Long.BYTES);
     }
 
-    private static final class BySession implements KeyValueIterator<Windowed<Bytes>, byte[]> {
-        private final StoreIterator rows;
+    private static WindowedIterator sessions(final StoreIterator rows) {
+        return new WindowedIterator(rows, LithifySessionStore::session);
+    }
 
-        BySession(final StoreIterator rows) {
-            this.rows = rows;
-        }
-
-        @Override
-        public boolean hasNext() {
-            return rows.hasNext();
-        }
-
-        @Override
-        public KeyValue<Windowed<Bytes>, byte[]> next() {
-            final KeyValue<Bytes, byte[]> row = rows.next();
-            return KeyValue.pair(session(row.key.get()), row.value);
-        }
-
-        @Override
-        public Windowed<Bytes> peekNextKey() {
-            return session(rows.peekNextKey().get());
-        }
-
-        @Override
-        public void close() {
-            rows.close();
-        }
-
-        private static Windowed<Bytes> session(final byte[] stored) {
-            return new Windowed<>(Bytes.wrap(key(stored)), new SessionWindow(start(stored), end(stored)));
-        }
+    private static Windowed<Bytes> session(final byte[] stored) {
+        return new Windowed<>(Bytes.wrap(key(stored)), new SessionWindow(start(stored), end(stored)));
     }
 }

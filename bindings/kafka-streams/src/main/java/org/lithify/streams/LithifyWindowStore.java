@@ -76,33 +76,33 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(final Bytes keyFrom, final Bytes keyTo,
                                                            final long timeFrom, final long timeTo) {
-        return new ByWindow(ofKeys(keyFrom, keyTo, timeFrom, timeTo, true));
+        return new WindowedIterator(ofKeys(keyFrom, keyTo, timeFrom, timeTo, true), this::windowed);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(final Bytes keyFrom, final Bytes keyTo,
                                                                    final long timeFrom, final long timeTo) {
-        return new ByWindow(ofKeys(keyFrom, keyTo, timeFrom, timeTo, false));
+        return new WindowedIterator(ofKeys(keyFrom, keyTo, timeFrom, timeTo, false), this::windowed);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> all() {
-        return new ByWindow(ofKeys(null, null, 0, Long.MAX_VALUE, true));
+        return new WindowedIterator(ofKeys(null, null, 0, Long.MAX_VALUE, true), this::windowed);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardAll() {
-        return new ByWindow(ofKeys(null, null, 0, Long.MAX_VALUE, false));
+        return new WindowedIterator(ofKeys(null, null, 0, Long.MAX_VALUE, false), this::windowed);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> fetchAll(final long timeFrom, final long timeTo) {
-        return new ByWindow(ofKeys(null, null, timeFrom, timeTo, true));
+        return new WindowedIterator(ofKeys(null, null, timeFrom, timeTo, true), this::windowed);
     }
 
     @Override
     public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetchAll(final long timeFrom, final long timeTo) {
-        return new ByWindow(ofKeys(null, null, timeFrom, timeTo, false));
+        return new WindowedIterator(ofKeys(null, null, timeFrom, timeTo, false), this::windowed);
     }
 
     private StoreIterator ofKey(final Bytes key, final long timeFrom, final long timeTo, final boolean forward) {
@@ -164,39 +164,10 @@ class LithifyWindowStore extends SegmentedStore implements WindowStore<Bytes, by
         }
     }
 
-    private final class ByWindow implements KeyValueIterator<Windowed<Bytes>, byte[]> {
-        private final StoreIterator rows;
-
-        ByWindow(final StoreIterator rows) {
-            this.rows = rows;
-        }
-
-        @Override
-        public boolean hasNext() {
-            return rows.hasNext();
-        }
-
-        @Override
-        public KeyValue<Windowed<Bytes>, byte[]> next() {
-            final KeyValue<Bytes, byte[]> row = rows.next();
-            return KeyValue.pair(windowed(row.key.get()), row.value);
-        }
-
-        @Override
-        public Windowed<Bytes> peekNextKey() {
-            return windowed(rows.peekNextKey().get());
-        }
-
-        @Override
-        public void close() {
-            rows.close();
-        }
-
-        private Windowed<Bytes> windowed(final byte[] stored) {
-            final long start = WindowKeys.start(stored);
-            final long end = start + windowSize;
-            return new Windowed<>(Bytes.wrap(WindowKeys.key(stored)),
-                new TimeWindow(start, end < 0 ? Long.MAX_VALUE : end));
-        }
+    private Windowed<Bytes> windowed(final byte[] stored) {
+        final long start = WindowKeys.start(stored);
+        final long end = start + windowSize;
+        return new Windowed<>(Bytes.wrap(WindowKeys.key(stored)),
+            new TimeWindow(start, end < 0 ? Long.MAX_VALUE : end));
     }
 }
