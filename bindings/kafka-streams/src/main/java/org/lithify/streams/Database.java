@@ -4,7 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.invoke.MethodHandle;
 import java.lang.ref.Reference;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
  * An open database of the engine. Any thread may use it.
@@ -31,6 +34,27 @@ final class Database extends Handle {
         } catch (final Throwable e) {
             throw Native.unexpected(e);
         }
+    }
+
+    /** Names of the options of a database. All other options are those of a family. */
+    static Set<String> optionNames() {
+        final Scratch scratch = Scratch.get();
+        final String text;
+        try {
+            final long optionsAddress = (long) Native.OPTIONS_NEW.invokeExact();
+            try {
+                Native.check((int) Native.OPTIONS_TEXT.invokeExact(optionsAddress, scratch.slot(0),
+                    scratch.message()), scratch);
+            } finally {
+                Native.release(Native.OPTIONS_FREE, optionsAddress);
+            }
+            text = Native.text(scratch.slotValue(0));
+            Native.free(scratch.slotValue(0));
+        } catch (final Throwable e) {
+            throw Native.unexpected(e);
+        }
+        return Arrays.stream(text.split("\\s+")).map(option -> option.split("=", 2)[0])
+            .collect(Collectors.toSet());
     }
 
     /** The family of that name, made if there is none. */

@@ -38,6 +38,7 @@ final class Native {
     static final MethodHandle OPTIONS_NEW = function("lithify_options_new", JAVA_LONG);
     static final MethodHandle OPTIONS_FREE = procedure("lithify_options_free", JAVA_LONG);
     static final MethodHandle OPTIONS_SET = fallible("lithify_options_set", 3);
+    static final MethodHandle OPTIONS_TEXT = fallible("lithify_options_text", 2);
     static final MethodHandle FAMILY_OPTIONS_NEW = function("lithify_family_options_new", JAVA_LONG);
     static final MethodHandle FAMILY_OPTIONS_FREE = procedure("lithify_family_options_free", JAVA_LONG);
     static final MethodHandle FAMILY_OPTIONS_SET = fallible("lithify_family_options_set", 3);

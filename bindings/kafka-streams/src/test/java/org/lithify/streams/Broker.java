@@ -75,6 +75,12 @@ final class Broker implements AutoCloseable {
     /** Starts a program of a class path. */
     static Process run(final Path log, final String classPath, final String heap,
                        final List<String> mainAndArguments) throws IOException {
+        return new ProcessBuilder(command(classPath, heap, mainAndArguments)).redirectErrorStream(true)
+            .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+    }
+
+    /** How to start a program of a class path, with the library that this process has. */
+    static List<String> command(final String classPath, final String heap, final List<String> mainAndArguments) {
         final List<String> command = new ArrayList<>(List.of(
             Path.of(System.getProperty("java.home"), "bin", "java").toString(), heap,
             "--enable-native-access=ALL-UNNAMED", "-cp", classPath));
@@ -83,8 +89,7 @@ final class Broker implements AutoCloseable {
             command.add("-D" + NativeLibrary.PROPERTY + "=" + library);
         }
         command.addAll(mainAndArguments);
-        return new ProcessBuilder(command).redirectErrorStream(true)
-            .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+        return command;
     }
 
     static String classPath() {

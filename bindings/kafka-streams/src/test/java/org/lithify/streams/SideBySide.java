@@ -35,74 +35,84 @@ import java.util.stream.Stream;
  */
 public final class SideBySide {
     private static final int PARTITIONS = 2;
-    private static final List<String> STORES = List.of("lithify", "built-in");
 
     private final long keys;
     private final long records;
     private final int valueBytes;
     private final String guarantee;
     private final Path directory;
+    private final List<String> arms;
     private final Map<String, Map<String, List<Double>>> figures = new LinkedHashMap<>();
 
     private SideBySide(final long stateBytes, final double updates, final int valueBytes, final String guarantee,
-                       final Path directory) {
+                       final Path directory, final List<String> arms) {
         this.keys = Math.max(1, stateBytes / valueBytes);
         this.records = (long) (keys * updates);
         this.valueBytes = valueBytes;
         this.guarantee = guarantee;
         this.directory = directory;
+        this.arms = arms;
     }
 
-    /** Arguments: megabytes of state, records per key, bytes of a value, rounds, guarantee, directory. */
+    /**
+     * Arguments: megabytes of state, records per key, bytes of a value, rounds, guarantee, directory, then arms.
+     * An arm is {@code lithify} or {@code built-in}, with settings behind it: {@code lithify;lithify.compression=lz4}.
+     * The settings of {@link BuiltInSettings} are for the built-in stores.
+     */
     public static void main(final String[] arguments) throws Exception {
         final SideBySide program = new SideBySide(Long.parseLong(arguments[0]) << 20,
-            Double.parseDouble(arguments[1]), Integer.parseInt(arguments[2]), arguments[4], Path.of(arguments[5]));
+            Double.parseDouble(arguments[1]), Integer.parseInt(arguments[2]), arguments[4], Path.of(arguments[5]),
+            List.of(arguments).subList(6, arguments.length));
         final int rounds = Integer.parseInt(arguments[3]);
         System.out.printf(Locale.ROOT, "%d keys, %d records, values of %d bytes, %s, %d rounds%n", program.keys,
             program.records, program.valueBytes, program.guarantee, rounds);
         for (int round = 0; round < rounds; round++) {
-            for (int turn = 0; turn < STORES.size(); turn++) {
-                final String store = STORES.get((round + turn) % STORES.size());
-                program.run(store, program.directory.resolve("round-" + round + "-" + store));
+            for (int turn = 0; turn < program.arms.size(); turn++) {
+                final String arm = program.arms.get((round + turn) % program.arms.size());
+                program.run(arm, program.directory.resolve("round-" + round + "-" + turn));
             }
         }
         program.print();
     }
 
-    private void run(final String store, final Path place) throws Exception {
+    private void run(final String arm, final Path place) throws Exception {
         Files.createDirectories(place);
         try (Broker broker = Broker.start(place.resolve("broker")); Admin admin = broker.admin()) {
             broker.create(PARTITIONS, CrashApplication.INPUT);
             load(broker.bootstrap());
             final Path log = place.resolve("first.log");
             final long start = System.nanoTime();
-            final Process first = start(broker, store, place, log);
+            final Process first = start(broker, arm, place, log);
             awaitRunning(first, log);
             final long running = System.nanoTime();
             awaitAllRead(admin, first, log);
-            add(store, "records per second, higher is better", records / seconds(running));
-            add(store, "CPU seconds, lower is better", cpuSeconds(first));
-            add(store, "resident MiB at the end, lower is better", residentMib(first));
-            add(store, "MiB on disk, lower is better", size(place.resolve("state")) / 1048576.0);
+            add(arm, "records per second, higher is better", records / seconds(running));
+            add(arm, "CPU seconds, lower is better", cpuSeconds(first));
+            add(arm, "resident MiB at the end, lower is better", residentMib(first));
+            add(arm, "MiB on disk, lower is better", size(place.resolve("state")) / 1048576.0);
             first.destroyForcibly().waitFor();
 
             final Path secondLog = place.resolve("second.log");
             final long again = System.nanoTime();
-            final Process second = start(broker, store, place, secondLog);
+            final Process second = start(broker, arm, place, secondLog);
             awaitRunning(second, secondLog);
-            add(store, "seconds from SIGKILL to running again, lower is better", seconds(again));
-            add(store, "records restored, lower is better", restored(secondLog));
+            add(arm, "seconds from SIGKILL to running again, lower is better", seconds(again));
+            add(arm, "records restored, lower is better", restored(secondLog));
             second.destroyForcibly().waitFor();
-            System.out.printf(Locale.ROOT, "%s took %.1f s%n", place.getFileName(), seconds(start));
+            System.out.printf(Locale.ROOT, "%s took %.1f s%n", place.getFileName() + " " + arm, seconds(start));
         } finally {
             Utils.delete(place.toFile());
         }
     }
 
-    private Process start(final Broker broker, final String store, final Path place, final Path log)
+    private Process start(final Broker broker, final String arm, final Path place, final Path log)
         throws IOException {
-        return Broker.run(log, "-Xmx512m", CrashApplication.class.getName(), broker.bootstrap(),
-            place.resolve("state").toString(), store, "test.topology=state", "processing.guarantee=" + guarantee);
+        final List<String> words = List.of(arm.split(";"));
+        final List<String> arguments = new ArrayList<>(List.of(CrashApplication.class.getName(), broker.bootstrap(),
+            place.resolve("state").toString(), words.getFirst(), "test.topology=state",
+            "processing.guarantee=" + guarantee));
+        arguments.addAll(words.subList(1, words.size()));
+        return Broker.run(log, Broker.classPath(), "-Xmx512m", arguments);
     }
 
     /** Writes all input: each key as often as the others, in random order, values that compress like text. */
@@ -189,19 +199,19 @@ public final class SideBySide {
         return (System.nanoTime() - since) / (double) TimeUnit.SECONDS.toNanos(1);
     }
 
-    private void add(final String store, final String figure, final double value) {
+    private void add(final String arm, final String figure, final double value) {
         figures.computeIfAbsent(figure, ignored -> new LinkedHashMap<>())
-            .computeIfAbsent(store, ignored -> new ArrayList<>()).add(value);
+            .computeIfAbsent(arm, ignored -> new ArrayList<>()).add(value);
     }
 
     /** Medians, with the range in brackets. */
     private void print() {
-        figures.forEach((figure, byStore) -> {
+        figures.forEach((figure, byArm) -> {
             System.out.println(figure);
-            byStore.forEach((store, values) -> {
+            byArm.forEach((arm, values) -> {
                 final double[] sorted = values.stream().mapToDouble(Double::doubleValue).sorted().toArray();
-                System.out.printf(Locale.ROOT, "  %-9s %,12.1f  [%,.1f .. %,.1f]%n", store, median(sorted), sorted[0],
-                    sorted[sorted.length - 1]);
+                System.out.printf(Locale.ROOT, "  %,12.1f  [%,.1f .. %,.1f]  %s%n", median(sorted), sorted[0],
+                    sorted[sorted.length - 1], arm);
             });
         });
     }

@@ -255,6 +255,51 @@ class StoreLifecycleTest {
     }
 
     @Test
+    void optionsOfTheEngineAreTaken() {
+        assertThrows(org.apache.kafka.common.config.ConfigException.class,
+            () -> new LithifyConfig(Map.of(LithifyConfig.OPTIONS_CONFIG, "memtable_bytes")));
+        final LithifyConfig config = new LithifyConfig(Map.of(LithifyConfig.OPTIONS_CONFIG,
+            " wal_bytes_max=32MiB block_size_bytes=4KiB  compression=zstd-1 "));
+        assertEquals("32MiB", config.databaseOptions().get("wal_bytes_max"));
+        assertEquals(Map.of("block_size_bytes", "4KiB", "compression", "zstd-1"), config.familyOptions());
+
+        final LithifyKeyValueStore store = new LithifyKeyValueStore("store");
+        final Exception refused = assertThrows(StreamsException.class, () -> store.init(
+            TestContext.of(directory, AT_LEAST_ONCE, LithifyConfig.OPTIONS_CONFIG, "blok_size=4KiB"), store));
+        assertTrue(refused.getMessage().contains("blok_size"), refused.getMessage());
+        final Exception outside = assertThrows(StreamsException.class, () -> store.init(
+            TestContext.of(directory, AT_LEAST_ONCE, LithifyConfig.OPTIONS_CONFIG, "memtable_bytes=1"), store));
+        assertTrue(outside.getMessage().contains("memtable_bytes"), outside.getMessage());
+        store.init(TestContext.of(directory, AT_LEAST_ONCE, LithifyConfig.OPTIONS_CONFIG,
+            "wal_bytes_max=32MiB block_size_bytes=4KiB"), store);
+        store.close();
+    }
+
+    @Test
+    void aFullDiskLosesNothingThatWasCommitted() throws IOException, InterruptedException {
+        final Path log = directory.resolve("log");
+        final List<String> command = new java.util.ArrayList<>(List.of("sh", "-c", "ulimit -f 4096; exec \"$@\"", "sh"));
+        command.addAll(Broker.command(Broker.classPath(), "-Xmx256m",
+            List.of(FullDiskApplication.class.getName(), directory.toString())));
+        assertEquals(0, new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start()
+            .waitFor(), () -> "see " + log);
+        final List<String> lines = Files.readAllLines(log);
+        assertTrue(lines.stream().anyMatch(line -> line.startsWith("REFUSED Error while ")), lines::toString);
+        assertTrue(lines.contains("READS true"), lines::toString);
+        final long last = lines.stream().filter(line -> line.startsWith("COMMITTED "))
+            .mapToLong(line -> Long.parseLong(line.substring("COMMITTED ".length()))).max().orElseThrow();
+
+        final LithifyKeyValueStore store = open("store", EXACTLY_ONCE_V2);
+        final long offset = store.committedOffset(FullDiskApplication.CHANGELOG);
+        assertTrue(offset == last || offset == last + 1, offset + " instead of " + last);
+        for (long i = 0; i <= offset; i++) {
+            assertEquals(1000, store.get(TestContext.bytes("key" + i)).length);
+        }
+        assertNull(store.get(TestContext.bytes("key" + (offset + 1))));
+        store.close();
+    }
+
+    @Test
     void aWrongLibraryIsNamed() throws IOException, InterruptedException {
         final Path text = Files.writeString(directory.resolve("liblithify_c.so"), "no library");
         final UnsatisfiedLinkError noLibrary =
