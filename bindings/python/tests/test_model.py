@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     initialize,
     invariant,
     rule,
+    run_state_machine_as_test,
 )
 
 import lithify
@@ -275,11 +276,17 @@ class DatabaseBesideDict(RuleBasedStateMachine):
             yield
 
 
-TestDatabaseBesideDict = DatabaseBesideDict.TestCase
-TestDatabaseBesideDict.settings = settings(
-    max_examples=2000 if IS_LONG else 60,
-    stateful_step_count=200 if IS_LONG else 50,
-    deadline=None,
-    derandomize=not IS_LONG,
-    suppress_health_check=list(HealthCheck),
-)
+# Hypothesis keeps what it has tried, about 2 MB for each history of 200 steps: the long form is 20 runs.
+@pytest.mark.parametrize("part", range(20 if IS_LONG else 1))
+def test_a_database_beside_a_dict(part: int) -> None:
+    run_state_machine_as_test(
+        DatabaseBesideDict,
+        settings=settings(
+            max_examples=100 if IS_LONG else 60,
+            stateful_step_count=200 if IS_LONG else 50,
+            deadline=None,
+            derandomize=not IS_LONG,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
