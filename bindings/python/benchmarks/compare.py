@@ -60,6 +60,11 @@ class Store(ABC):
     @abstractmethod
     def get(self, key: bytes) -> bytes | None: ...
 
+    def get_together(self, keys: list[bytes]) -> list[bytes | None]:
+        """By as few calls as the store allows."""
+        get = self.get
+        return [get(key) for key in keys]
+
     @abstractmethod
     def items(self) -> Iterable[Row]: ...
 
@@ -79,6 +84,10 @@ class Lithify(Store):
     def get(self, key: bytes) -> bytes | None:
         value: bytes | None = self.db.get(key)
         return value
+
+    def get_together(self, keys: list[bytes]) -> list[bytes | None]:
+        values: list[bytes | None] = self.db.multi_get(keys)
+        return values
 
     def items(self) -> Iterable[Row]:
         rows: Iterable[Row] = self.db.items()
@@ -147,6 +156,10 @@ class Rocksdict(Store):
         value: bytes | None = self.db.get(key)
         return value
 
+    def get_together(self, keys: list[bytes]) -> list[bytes | None]:
+        values: list[bytes | None] = self.db.get(keys)
+        return values
+
     def items(self) -> Iterable[Row]:
         rows: Iterable[Row] = self.db.items()
         return rows
@@ -177,6 +190,11 @@ class Lmdb(Store):
             value: bytes | None = transaction.get(key)
             return value
 
+    def get_together(self, keys: list[bytes]) -> list[bytes | None]:
+        with self.env.begin() as transaction:
+            get = transaction.get
+            return [get(key) for key in keys]
+
     def items(self) -> Iterator[Row]:
         with self.env.begin() as transaction:
             yield from transaction.cursor()
@@ -206,6 +224,11 @@ class Sqlite(Store):
     def get(self, key: bytes) -> bytes | None:
         found = self.db.execute("SELECT value FROM rows WHERE key = ?", (key,)).fetchone()
         return found[0] if found else None
+
+    def get_together(self, keys: list[bytes]) -> list[bytes | None]:
+        places = ",".join("?" * len(keys))
+        found = dict(self.db.execute(f"SELECT key, value FROM rows WHERE key IN ({places})", keys))
+        return [found.get(key) for key in keys]
 
     def items(self) -> Iterable[Row]:
         return self.db.execute("SELECT key, value FROM rows ORDER BY key")
@@ -277,6 +300,12 @@ def get_each(store: Store, keys: list[bytes]) -> list[bytes | None]:
     return [get(key) for key in keys]
 
 
+def get_batches(store: Store, keys: list[bytes]) -> list[bytes | None]:
+    get = store.get_together
+    starts = range(0, len(keys), BATCH_ROWS)
+    return [value for start in starts for value in get(keys[start : start + BATCH_ROWS])]
+
+
 def disk_bytes(directory: Path) -> int:
     return sum(entry.stat().st_blocks * 512 for entry in directory.rglob("*") if entry.is_file())
 
@@ -305,6 +334,8 @@ def run_calls(kind: type[Store], work: Work, directory: Path, clock: Clock) -> N
     clock.time("put", lambda: put_each(store, work))
     hits = clock.time("get, hits", lambda: get_each(store, work.hits))
     check(kind, hits == [work.values[key] for key in work.hits], "other values")
+    together = clock.time("get in batches", lambda: get_batches(store, work.hits))
+    check(kind, together == hits, "other values in batches")
     misses = clock.time("get, misses", lambda: get_each(store, work.misses))
     check(kind, misses == [None] * len(work.misses), "values of keys that are not there")
     rows = clock.time("iterate", lambda: list(store.items()))

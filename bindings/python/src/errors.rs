@@ -168,6 +168,8 @@ fn add_details(py: Python<'_>, exception: &PyErr, error: &lithify::Error) -> PyR
         && value.hasattr("errno")?
     {
         value.setattr("errno", number)?;
+        // What `str` of an error with a number shows.
+        value.setattr("strerror", value.getattr("args")?.get_item(0)?)?;
         value.setattr("filename", error.path().map(|path| path.as_os_str()))?;
     }
     Ok(())

@@ -380,3 +380,27 @@ def test_an_exception_of_the_caller_goes_through(db: lithify.Db) -> None:
         with pytest.raises(TypeError):
             db.update(wrong)  # type: ignore[arg-type]
     assert not db
+
+
+def test_the_text_of_a_failure_of_the_system_is_complete(tmp_path: Path) -> None:
+    with pytest.raises(lithify.NotFoundError) as caught:
+        lithify.Db("/proc/nothing/here")
+    assert caught.value.errno == errno.ENOENT
+    assert "cannot" in str(caught.value) and "None" not in str(caught.value)
+
+
+def test_a_relative_path_is_that_of_its_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    with lithify.Db("rocks") as db:
+        db[b"basalt"] = b"igneous"
+        monkeypatch.chdir(tmp_path / "b")
+        db.flush()
+        db[b"chalk"] = b"sedimentary"
+        db.flush()
+    assert [*(tmp_path / "b").iterdir()] == []
+    with lithify.Db(tmp_path / "a" / "rocks") as db:
+        assert [*db] == [b"basalt", b"chalk"]

@@ -9,10 +9,14 @@
  *
  * Ownership. Every object that a function hands out has one function that frees it, named at its type.
  *            Freeing NULL is allowed. Objects may be freed in any order. An open cursor and a pinned value
- *            stay readable when their database is closed; all else answers LITHIFY_CLOSED then,
- *            transactions and ingests at their commit at the latest. A `char *` that a function hands
- *            out is memory of the C library: free it with lithify_free, which is free(3). What a
+ *            stay readable when their database is closed; calls that read or write rows or files answer
+ *            LITHIFY_CLOSED then, transactions and ingests at their commit at the latest. A `char *` that
+ *            a function hands out is memory of the C library: free it with lithify_free, which is free(3). What a
  *            function takes it copies; the caller keeps its own.
+ *
+ *            What a failed call would have handed out is as it was before.
+ *
+ * Paths.     A relative path is that of the time of the call: chdir(2) afterwards changes nothing.
  *
  * Bytes.     Keys and values are bytes with a length; they may hold zeros and may be empty. A pointer
  *            may be NULL if its length is 0. Texts (names, paths, options) are UTF-8, ended by a zero.
@@ -75,7 +79,7 @@ extern "C" {
 #define LITHIFY_CONFLICT (-12)
 /* The database, transaction or family is closed, dropped, or another process's. */
 #define LITHIFY_CLOSED (-13)
-/* The database was opened for reading only. */
+/* The database was opened for reading only, or the system permits no writing there. */
 #define LITHIFY_READ_ONLY (-14)
 /* A failed sync left the state on disk unknown; nothing is written any more: reopen. */
 #define LITHIFY_POISONED (-15)

@@ -156,6 +156,23 @@ macro_rules! word_values {
 
 word_values!(Durability, CompressionPolicy, MergeOperator);
 
+/// Why `name=text` sets none of the options in `table`.
+fn unreadable(table: &[OptionInfo], name: &str, text: &str) -> Error {
+    let Some(option) = table.iter().find(|option| option.name == name) else {
+        return Error::invalid(format!(
+            "there is no option {name:?} here: docs/options.md has all"
+        ));
+    };
+    let expected = match (option.default)().as_str() {
+        "true" | "false" => "true or false".to_string(),
+        _ => {
+            let example = if option.unit == "bytes" { ", such as 64KiB" } else { "" };
+            format!("a number from {} to {}{example}", option.minimum, option.maximum)
+        }
+    };
+    Error::invalid(format!("the option {name}")).expected(expected, format_args!("{text:?}"))
+}
+
 /// Settings from one list. A row is a doc comment, which is the meaning on the page too, then
 /// `field: type = default, unit, range;`. Values that are no numbers have the range `0..=0`. What has no
 /// text form follows behind `with`.
@@ -208,7 +225,11 @@ macro_rules! settings {
             /// Reads pairs of `name=value`; what is not named has its default. Bytes may have a unit:
             /// `8k`, `16MiB`. Every failure is [`crate::ErrorKind::InvalidArgument`].
             fn from_str(text: &str) -> Result<Self> {
-                $settings::read(text, |pair| Error::invalid(format!("the option {pair:?}")))
+                $settings::read(text, |pair| match pair.split_once('=') {
+                    Some((name, value)) => unreadable($table, name, value),
+                    None => Error::invalid("options are pairs of name=value")
+                        .expected("name=value", format_args!("{pair:?}")),
+                })
             }
         }
 
@@ -237,7 +258,7 @@ macro_rules! settings {
             pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
                 match self.assign(name, text)? {
                     true => Ok(()),
-                    false => Err(Error::invalid(format!("the option \"{name}={text}\""))),
+                    false => Err(unreadable($table, name, text)),
                 }
             }
 

@@ -1,6 +1,7 @@
 /* Calls functions as they are not meant to be called. argv[1]: an empty directory. */
 #include "check.h"
 
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -155,6 +156,93 @@ static void not_a_database(const char *directory) {
     CHECK(none == NULL);
 }
 
+static void make_directory(char *name, size_t size, const char *parent, const char *child) {
+    snprintf(name, size, "%s/%s", parent, child);
+    CHECK(mkdir(name, 0777) == 0);
+}
+
+/* A directory of LevelDB is told as such, and nothing is left in it. */
+static void another_engine(const char *directory) {
+    char name[4096], file_name[8192], target[8192];
+    FILE *file;
+    char *report = NULL;
+    lithify_db *none = NULL;
+    make_directory(name, sizeof name, directory, "levels");
+    snprintf(file_name, sizeof file_name, "%s/CURRENT", name);
+    snprintf(target, sizeof target, "%s-repaired", name);
+    file = fopen(file_name, "w");
+    CHECK(file != NULL && fputs("MANIFEST-000004\n", file) > 0 && fclose(file) == 0);
+    FAILS(LITHIFY_INVALID_ARGUMENT, "LevelDB", lithify_open(name, NULL, NULL, &none, &message));
+    FAILS(LITHIFY_INVALID_ARGUMENT, "LevelDB", lithify_open_read_only(name, NULL, &none, &message));
+    FAILS(LITHIFY_INVALID_ARGUMENT, "LevelDB", lithify_repair(name, target, &report, &message));
+    CHECK(access(target, F_OK) != 0);
+    snprintf(file_name, sizeof file_name, "%s/READERS", name);
+    CHECK(access(file_name, F_OK) != 0);
+    CHECK(none == NULL && report == NULL);
+    FAILS(LITHIFY_INVALID_ARGUMENT, "empty", lithify_open("", NULL, NULL, &none, &message));
+}
+
+/* A relative path is that of the time of opening, wherever the process goes afterwards. */
+static void another_working_directory(const char *directory) {
+    char before[4096], from[4096], to[4096], absolute[8192];
+    lithify_db *moved = NULL;
+    lithify_family *family = NULL;
+    char *value = NULL;
+    size_t length = 0;
+    CHECK(getcwd(before, sizeof before) != NULL);
+    make_directory(from, sizeof from, directory, "from");
+    make_directory(to, sizeof to, directory, "to");
+    CHECK(chdir(from) == 0);
+    DONE(lithify_open("relative", NULL, NULL, &moved, &message));
+    DONE(lithify_default_family(moved, &family, &message));
+    DONE(lithify_put(family, "a", 1, "first", 5, &message));
+    CHECK(chdir(to) == 0);
+    DONE(lithify_flush(moved, &message));
+    DONE(lithify_put(family, "b", 1, "second", 6, &message));
+    DONE(lithify_flush(moved, &message));
+    DONE(lithify_close(moved, &message));
+    lithify_family_free(family);
+    lithify_db_free(moved);
+    CHECK(rmdir(to) == 0); /* nothing is in it */
+    CHECK(chdir(before) == 0);
+    snprintf(absolute, sizeof absolute, "%s/relative", from);
+    DONE(lithify_open(absolute, NULL, NULL, &moved, &message));
+    DONE(lithify_default_family(moved, &family, &message));
+    DONE(lithify_get(family, NULL, "b", 1, &value, &length, &message));
+    IS("second", value, length);
+    lithify_free(value);
+    lithify_family_free(family);
+    lithify_db_free(moved);
+}
+
+/* A child opens what its parent has closed, though it has inherited the parent's open files. */
+static void a_child_after_its_parent(const char *directory) {
+    char name[4096], go;
+    int status = 0, ends[2];
+    pid_t child;
+    lithify_db *opened = NULL;
+    snprintf(name, sizeof name, "%s/inherited", directory);
+    CHECK(pipe(ends) == 0);
+    DONE(lithify_open(name, NULL, NULL, &opened, &message));
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        lithify_db *own = NULL;
+        CHECK(read(ends[0], &go, 1) == 1);
+        DONE(lithify_open(name, NULL, NULL, &own, &message));
+        FAILS(LITHIFY_LOCKED, "this process", lithify_open(name, NULL, NULL, &opened, &message));
+        DONE(lithify_close(own, &message));
+        lithify_db_free(own);
+        _exit(0);
+    }
+    DONE(lithify_close(opened, &message));
+    CHECK(write(ends[1], "x", 1) == 1);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    lithify_db_free(opened);
+    CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 2);
     snprintf(path, sizeof path, "%s/db", argv[1]);
@@ -165,6 +253,9 @@ int main(int argc, char **argv) {
     other_processes();
     after_close();
     not_a_database(argv[1]);
+    another_engine(argv[1]);
+    another_working_directory(argv[1]);
+    a_child_after_its_parent(argv[1]);
     puts("every failure was told as it should be");
     return 0;
 }

@@ -89,6 +89,10 @@ impl FileSystem for SlowFiles {
         Ok(self.slow(self.inner.open_direct(path)?))
     }
 
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.absolute(path)
+    }
+
     fn kind_name(&self, path: &Path) -> String {
         self.inner.kind_name(path)
     }

@@ -123,7 +123,7 @@ impl BackupStore {
     /// # Errors
     /// As [`BackupStore::open`].
     pub fn open_in(path: impl AsRef<Path>, world: World) -> Result<Self> {
-        let path = path.as_ref();
+        let path = &*world.files.absolute(path.as_ref())?;
         make_directory(path, &*world.files)?;
         check_place(path, &*world.files)?;
         let lock = world.files.lock(&StoreName::Lock.path(path))?;
@@ -159,7 +159,7 @@ impl BackupStore {
     /// # Errors
     /// As [`BackupStore::open_read_only`].
     pub fn open_read_only_in(path: impl AsRef<Path>, world: World) -> Result<Self> {
-        let path = path.as_ref();
+        let path = &*world.files.absolute(path.as_ref())?;
         let identity = read_identity(&*world.files, path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
                 Error::new(ErrorKind::NotFound, "there is no backup store").in_file(path)

@@ -140,7 +140,8 @@ impl Db {
         *self = Db::of(inner);
     }
 
-    /// Opens the database in a directory, or makes it there.
+    /// Opens the database in a directory, or makes it there. A relative path is that of now: the working
+    /// directory may change afterwards.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for options out of range or in contradiction, and for a
@@ -159,8 +160,9 @@ impl Db {
     /// # Errors
     /// As [`Db::open`].
     pub fn open_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
-        open::check_complete(path.as_ref(), &world)?;
-        open::open(path.as_ref(), options, world, None).map(Db::of)
+        let path = world.files.absolute(path.as_ref())?;
+        open::check_complete(&path, &world)?;
+        open::open(&path, options, world, None).map(Db::of)
     }
 
     /// [`Db::open`] with threads and memory that other databases of the process use too.
@@ -187,9 +189,10 @@ impl Db {
         world: World,
         resources: &Resources,
     ) -> Result<Db> {
-        open::check_complete(path.as_ref(), &world)?;
+        let path = world.files.absolute(path.as_ref())?;
+        open::check_complete(&path, &world)?;
         let options = resources.applied_to(options);
-        open::open(path.as_ref(), options, world, Some(resources)).map(Db::of)
+        open::open(&path, options, world, Some(resources)).map(Db::of)
     }
 
     /// Opens a database in a directory that is marked as incomplete, for who makes it.

@@ -168,6 +168,10 @@ impl FileSystem for CountingFileSystem {
         Ok(self.counted(self.inner.open_direct(path)?))
     }
 
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        self.inner.absolute(path)
+    }
+
     fn kind_name(&self, path: &Path) -> String {
         self.inner.kind_name(path)
     }

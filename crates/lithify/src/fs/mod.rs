@@ -225,6 +225,11 @@ pub trait FileSystem: Send + Sync {
     fn open_direct(&self, path: &Path) -> Result<Arc<dyn File>> {
         self.open(path, OpenMode::Read)
     }
+    /// `path` in a form that still means the same after the process has changed its working directory. As it is
+    /// where there is no such directory.
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        Ok(path.to_path_buf())
+    }
     /// The name of the kind of file system that holds `path`, for messages: "ext4", "tmpfs".
     fn kind_name(&self, path: &Path) -> String;
     /// Whether there is a file or directory.

@@ -67,6 +67,7 @@ impl Current {
         let path = file.path();
         let length = file.length()?;
         if length != SIZE_BYTES as u64 {
+            check_not_foreign(file)?;
             return Err(Error::corruption("length of CURRENT")
                 .at(path, length.min(SIZE_BYTES as u64))
                 .expected(SIZE_BYTES, length));
@@ -96,4 +97,16 @@ impl Current {
         }
         file_system.sync_directory(directory)
     }
+}
+
+/// Refuses the `CURRENT` of LevelDB and RocksDB: the name of a manifest, as text.
+fn check_not_foreign(file: &dyn File) -> Result<()> {
+    const NAME: &[u8] = b"MANIFEST-";
+    let mut head = [0; NAME.len()];
+    if file.read_at(&mut head, 0)? == head.len() && head == *NAME {
+        let what = "this is a database of LevelDB or RocksDB, which is left as it is; \
+            lithify import NEW_DIRECTORY OLD_DIRECTORY --create makes a copy that opens";
+        return Err(Error::invalid(what).in_file(file.path()));
+    }
+    Ok(())
 }

@@ -26,7 +26,7 @@ pub use report::{LostPart, RepairReport, RepairedFamily, RepairedLog};
 
 use crate::db::Db;
 use crate::fs::{FileSystem, OpenMode, World};
-use crate::manifest::{DirectoryListing, FileName, INCOMPLETE};
+use crate::manifest::{Current, DirectoryListing, FileName, INCOMPLETE};
 use crate::options::Options;
 use crate::verify::{
     Finding, FoundManifest, OnProgress, Pace, VerifyOptions, Weight, check_directory,
@@ -115,6 +115,11 @@ pub fn repair_in(
     let files = &*world.files;
     check_directory(files, source)?;
     check_not_open(files, source)?;
+    if let Err(error) = Current::read(files, source)
+        && error.kind() == ErrorKind::InvalidArgument
+    {
+        return Err(error);
+    }
     if target.starts_with(source) {
         let what = "the repaired database needs a directory outside of the damaged one";
         return Err(Error::invalid(what).in_file(target));

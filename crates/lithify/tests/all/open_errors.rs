@@ -6,7 +6,7 @@ use lithify::format::Checksum;
 use lithify::fs::{FileSystem, OpenMode};
 use lithify::{CfOptions, Db, Durability, Error, ErrorKind, Options};
 use std::io::IoSlice;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 fn refused(result: lithify::Result<Db>) -> Error {
@@ -463,4 +463,52 @@ fn unknown_incompatible_features_name_both_versions() {
             &["of format version 1 uses", &format!("format version {known} does not know")],
         );
     }
+}
+
+/// A path to `path` from the working directory of the tests.
+fn relative_to_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap();
+    let up = here.components().skip(1).map(|_| "..").collect::<PathBuf>();
+    up.join(path.strip_prefix("/").unwrap())
+}
+
+#[test]
+#[cfg(unix)]
+fn a_relative_path_is_made_absolute() {
+    let directory = tempfile::tempdir().unwrap();
+    let relative = relative_to_here(directory.path());
+    assert!(relative.is_relative());
+    let db = Db::open(&relative, Options::default()).unwrap();
+    assert!(db.path().is_absolute());
+    db.close().unwrap();
+    assert!(Db::open_read_only(&relative, Options::default()).unwrap().path().is_absolute());
+    assert_eq!(Db::open("", Options::default()).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn a_directory_of_leveldb_is_told_as_such_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, target) = (directory.path().join("levels"), directory.path().join("repaired"));
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("CURRENT"), "MANIFEST-000004\n").unwrap();
+    let refused = |error: lithify::Error| {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("LevelDB"), "{error}");
+    };
+    refused(Db::open_read_only(&path, Options::default()).unwrap_err());
+    assert_eq!(std::fs::read_dir(&path).unwrap().count(), 1);
+    refused(lithify::repair::repair(&path, &target, &Default::default()).unwrap_err());
+    assert!(!target.exists());
+    refused(Db::open(&path, Options::default()).unwrap_err());
+}
+
+#[test]
+fn an_option_that_cannot_be_read_says_what_can() {
+    let text = |text: &str| text.parse::<Options>().unwrap_err().to_string();
+    assert!(
+        text("memtable_bytes=ten").contains("the option memtable_bytes: expected a number from")
+    );
+    assert!(text("create_if_missing=yes").contains("expected true or false, found \"yes\""));
+    assert!(text("fan_out=10").contains("there is no option \"fan_out\""));
+    assert!(text("memtable_bytes").contains("expected name=value"));
 }

@@ -91,7 +91,7 @@ impl TableWriter {
         world: World,
     ) -> Result<TableWriter> {
         options.validate()?;
-        let path = path.as_ref().to_path_buf();
+        let path = world.files.absolute(path.as_ref())?;
         let pool = ContextPool::new(MemoryBudget::new(CONTEXT_BYTES));
         let place = TablePlace { family: None, level: LEVEL_COUNT - 1, level_count: LEVEL_COUNT };
         let format = options.formats().decide(&place, &Evidence::default());

@@ -12,7 +12,7 @@ use crate::db::lifecycle::open::{Access, assemble, open_families, recover_log};
 use crate::fs::World;
 use crate::manifest::{
     Change, DirectoryListing, FileName, LoadedManifest, Manifest, ManifestPosition,
-    ReaderRegistration, VersionEdit,
+    READERS_DIRECTORY, ReaderRegistration, VersionEdit,
 };
 use crate::options::Options;
 use crate::{Error, ErrorKind, Result};
@@ -69,7 +69,8 @@ impl Db {
     /// # Errors
     /// As [`Db::open_read_only`].
     pub fn open_read_only_in(path: impl AsRef<Path>, options: Options, world: World) -> Result<Db> {
-        open_read_only(path.as_ref(), options, world, None).map(Db::of)
+        let path = world.files.absolute(path.as_ref())?;
+        open_read_only(&path, options, world, None).map(Db::of)
     }
 
     /// Moves a database that was opened for reading on to the state that is on disk now. Column
@@ -130,7 +131,14 @@ fn open_read_only(
                 inner.lifecycle.set_registration(registration);
                 return Ok(inner);
             }
-            Err(error) if attempt == ATTEMPTS || !may_pass(&error) => return Err(error),
+            Err(error) if attempt == ATTEMPTS || !may_pass(&error) => {
+                if error.kind() == ErrorKind::InvalidArgument {
+                    // Perhaps another engine's: nothing is left in its directory.
+                    drop(registration);
+                    let _ = world.files.remove_directory(&path.join(READERS_DIRECTORY));
+                }
+                return Err(error);
+            }
             Err(_) => attempt += 1,
         }
         let pause = world.environment.new_event();

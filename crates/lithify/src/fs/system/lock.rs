@@ -12,18 +12,47 @@ use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// The locks that this process holds.
-static HELD: Mutex<BTreeSet<Identity>> = Mutex::new(BTreeSet::new());
+/// The locks that one process holds. A forked child has none of its parent's, and the parent's mutex may
+/// have been locked by a thread that the child does not have: it takes the next registry.
+struct Registry {
+    /// The process that it belongs to; 0 before it belongs to any.
+    process: AtomicU32,
+    held: Mutex<BTreeSet<Identity>>,
+    next: OnceLock<Box<Registry>>,
+}
+
+impl Registry {
+    const fn new() -> Self {
+        let held = Mutex::new(BTreeSet::new());
+        Registry { process: AtomicU32::new(0), held, next: OnceLock::new() }
+    }
+}
+
+static FIRST: Registry = Registry::new();
 
 fn held() -> MutexGuard<'static, BTreeSet<Identity>> {
-    HELD.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    let process = std::process::id();
+    let mut registry = &FIRST;
+    loop {
+        let taken =
+            registry.process.compare_exchange(0, process, Ordering::AcqRel, Ordering::Acquire);
+        match taken {
+            Err(owner) if owner != process => {
+                registry = registry.next.get_or_init(|| Box::new(Registry::new()));
+            }
+            _ => return registry.held.lock().unwrap_or_else(|poisoned| poisoned.into_inner()),
+        }
+    }
 }
 
 pub(super) struct SystemLock {
     file: Option<File>,
     identity: Identity,
+    /// The process that took it.
+    process: u32,
 }
 
 impl FileLock for SystemLock {}
@@ -51,7 +80,7 @@ impl SystemLock {
         }
         name_holder(&file).map_err(failed)?;
         held.insert(identity);
-        Ok(SystemLock { file: Some(file), identity })
+        Ok(SystemLock { file: Some(file), identity, process: std::process::id() })
     }
 }
 
@@ -92,6 +121,10 @@ fn retried(
 
 impl Drop for SystemLock {
     fn drop(&mut self) {
+        // A forked child that drops what it has inherited: unlocking its copy would unlock the parent's.
+        if self.process != std::process::id() {
+            return;
+        }
         let mut held = held();
         // Closing alone is not enough: a process that is just being started holds a copy of the
         // open file until it runs its program, and the lock with it. Unlocking frees all copies.
@@ -116,7 +149,9 @@ fn held_elsewhere(file: &File, path: &Path) -> Error {
     let count = platform::read_at(file, &mut text, 0).unwrap_or(0);
     let holder = text.get(..count).and_then(|bytes| str::from_utf8(bytes).ok());
     let what = match holder.and_then(|text| text.trim().parse::<u32>().ok()) {
-        Some(process) => format!("process {process} has it open: stop it first"),
+        Some(process) => {
+            format!("process {process} has it open, or a child that it forked: stop them first")
+        }
         None => "another process has it open: stop it first".to_string(),
     };
     Error::new(ErrorKind::Locked, what).in_file(path)

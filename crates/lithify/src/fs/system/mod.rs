@@ -87,6 +87,14 @@ impl FileSystem for SystemFileSystem {
         }
     }
 
+    fn absolute(&self, path: &Path) -> Result<PathBuf> {
+        if path.as_os_str().is_empty() {
+            return Err(Error::invalid("the path is empty: name a directory, \".\" for this one"));
+        }
+        std::path::absolute(path)
+            .map_err(|e| Error::io("cannot find the working directory", path, e))
+    }
+
     fn kind_name(&self, path: &Path) -> String {
         platform::kind_name(directory_path(path))
             .unwrap_or_else(|| "unknown file system".to_string())

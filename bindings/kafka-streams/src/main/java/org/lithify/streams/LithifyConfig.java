@@ -9,6 +9,7 @@ import org.apache.kafka.common.config.ConfigException;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Predicate;
 
 import static org.apache.kafka.common.config.ConfigDef.Range.atLeast;
@@ -50,6 +51,9 @@ public final class LithifyConfig extends AbstractConfig {
     private static final long WAL_BYTES_MAX = 64L * 1024 * 1024;
     private static final long MEMTABLE_BYTES_MAX = 16L * 1024 * 1024;
 
+    /** Options that have a setting here, or with which stores would lose rows or answer wrongly. */
+    private static final Set<String> NOT_FOR_STORES = Set.of("memory_budget_bytes", "background_threads",
+        "durability", "create_if_missing", "time_to_live_s", "merge_operator");
     /**
      * Streams reads the old value for each update, so each record decodes a block: beside the engine's own default
      * lz4 at the bottom takes 0.75 of the application's CPU, and no more disk until the bottom level is large.
@@ -131,6 +135,10 @@ public final class LithifyConfig extends AbstractConfig {
         final Map<String, String> options = new LinkedHashMap<>();
         for (final String option : text.strip().split("\\s+")) {
             final int equals = option.indexOf('=');
+            if (equals > 0 && NOT_FOR_STORES.contains(option.substring(0, equals))) {
+                throw new ConfigException(OPTIONS_CONFIG, text, "the stores themselves set "
+                    + option.substring(0, equals));
+            }
             if (equals > 0) {
                 options.put(option.substring(0, equals), option.substring(equals + 1));
             } else if (!option.isEmpty()) {

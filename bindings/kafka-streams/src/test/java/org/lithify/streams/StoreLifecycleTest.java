@@ -258,6 +258,8 @@ class StoreLifecycleTest {
     void optionsOfTheEngineAreTaken() {
         assertThrows(org.apache.kafka.common.config.ConfigException.class,
             () -> new LithifyConfig(Map.of(LithifyConfig.OPTIONS_CONFIG, "memtable_bytes")));
+        assertThrows(org.apache.kafka.common.config.ConfigException.class,
+            () -> new LithifyConfig(Map.of(LithifyConfig.OPTIONS_CONFIG, "time_to_live_s=1")));
         final LithifyConfig config = new LithifyConfig(Map.of(LithifyConfig.OPTIONS_CONFIG,
             " wal_bytes_max=32MiB block_size_bytes=4KiB  compression=zstd-1 "));
         assertEquals("32MiB", config.databaseOptions().get("wal_bytes_max"));
