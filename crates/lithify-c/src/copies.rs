@@ -8,10 +8,11 @@ use crate::handle::{borrow, place};
 use libc::c_char;
 use lithify::backup::{BackupInfo, BackupOptions, BackupStore, RestoreOptions};
 use lithify::repair::{RepairOptions, repair};
-use lithify::verify::{VerifyOptions, verify};
+use lithify::verify::{Finding, VerifyOptions, verify};
 use lithify::{Error, ErrorKind};
 use lithify_ffi::arguments::text;
 use lithify_ffi::memory;
+use std::fmt;
 
 fn to_json(backup: &BackupInfo) -> serde_json::Value {
     serde_json::json!({
@@ -23,6 +24,12 @@ fn to_json(backup: &BackupInfo) -> serde_json::Value {
         "own_bytes": backup.own_bytes,
         "note": backup.note,
     })
+}
+
+/// What was found, a line each, and what it comes to.
+fn page(findings: &[Finding], report: &dyn fmt::Display) -> String {
+    let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
+    format!("{lines}{report}")
 }
 
 fn newest(store: &BackupStore) -> Result<u64, Failure> {
@@ -80,19 +87,21 @@ c_functions! {
     fn lithify_verify(path: *const c_char, report: *mut *mut c_char) {
         let found = verify(text(path)?, &VerifyOptions::default())?;
         if !report.is_null() {
-            place(report)?.set(memory::copy_text(&found.to_string()));
+            place(report)?.set(memory::copy_text(&page(&found.findings, &found)));
         }
         if found.is_sound() {
             return Ok(OK);
         }
-        Err(Error::corruption("the database is damaged: repair it, or restore a backup"))?
+        let first = found.damage().next().map(ToString::to_string).unwrap_or_default();
+        let what = format!("the database is damaged: repair it, or restore a backup; {first}");
+        Err(Error::corruption(what))?
     }
 
     /// Saves what can be saved of a damaged database.
     fn lithify_repair(path: *const c_char, target: *const c_char, report: *mut *mut c_char) {
         let saved = repair(text(path)?, text(target)?, &RepairOptions::default())?;
         if !report.is_null() {
-            place(report)?.set(memory::copy_text(&saved.to_string()));
+            place(report)?.set(memory::copy_text(&page(&saved.findings, &saved)));
         }
         Ok(OK)
     }

@@ -140,7 +140,7 @@ static void after_close(void) {
 }
 
 static void not_a_database(const char *directory) {
-    char name[4096];
+    char name[4096], *report = NULL;
     FILE *file;
     lithify_db *none = NULL;
     lithify_options *options = lithify_options_new();
@@ -153,6 +153,9 @@ static void not_a_database(const char *directory) {
     CHECK(file != NULL && fputs("not what was written", file) > 0 && fclose(file) == 0);
     FAILS(LITHIFY_CORRUPTION, "CURRENT", lithify_open(path, NULL, NULL, &none, &message));
     FAILS(LITHIFY_CORRUPTION, "repair", lithify_verify(path, NULL, &message));
+    FAILS(LITHIFY_CORRUPTION, "CURRENT", lithify_verify(path, &report, &message));
+    CHECK(strstr(report, "damage: ") != NULL && strstr(report, "/db/CURRENT") != NULL);
+    lithify_free(report);
     CHECK(none == NULL);
 }
 

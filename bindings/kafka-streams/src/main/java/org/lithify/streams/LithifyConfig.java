@@ -54,9 +54,10 @@ public final class LithifyConfig extends AbstractConfig {
     /** Options that have a setting here, or with which stores would lose rows or answer wrongly. */
     private static final Set<String> NOT_FOR_STORES = Set.of("memory_budget_bytes", "background_threads",
         "durability", "create_if_missing", "time_to_live_s", "merge_operator");
+
     /**
-     * Streams reads the old value for each update, so each record decodes a block: beside the engine's own default
-     * lz4 at the bottom takes 0.75 of the application's CPU, and no more disk until the bottom level is large.
+     * Streams reads the old value for each update, so each record decodes a block. Beside the engine's own default,
+     * lz4 at the bottom takes 0.69 of the application's CPU, and 1.17 of the disk, with 1 GiB of state.
      */
     private static final String COMPRESSION_DEFAULT = "none,lz4,lz4";
 
