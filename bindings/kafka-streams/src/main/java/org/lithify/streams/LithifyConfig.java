@@ -121,7 +121,7 @@ public final class LithifyConfig extends AbstractConfig {
         if (!compression.isBlank()) {
             chosen.put("compression", compression.strip());
         }
-        chosen.putAll(options(name -> !Database.optionNames().contains(name)));
+        chosen.putAll(options(Predicate.not(Database.optionNames()::contains)));
         return chosen;
     }
 
@@ -135,16 +135,17 @@ public final class LithifyConfig extends AbstractConfig {
     private static Map<String, String> options(final String text) {
         final Map<String, String> options = new LinkedHashMap<>();
         for (final String option : text.strip().split("\\s+")) {
-            final int equals = option.indexOf('=');
-            if (equals > 0 && NOT_FOR_STORES.contains(option.substring(0, equals))) {
-                throw new ConfigException(OPTIONS_CONFIG, text, "the stores themselves set "
-                    + option.substring(0, equals));
+            if (option.isEmpty()) {
+                continue;
             }
-            if (equals > 0) {
-                options.put(option.substring(0, equals), option.substring(equals + 1));
-            } else if (!option.isEmpty()) {
+            final String[] pair = option.split("=", 2);
+            if (pair.length < 2 || pair[0].isEmpty()) {
                 throw new ConfigException(OPTIONS_CONFIG, text, "\"" + option + "\" is not name=value");
             }
+            if (NOT_FOR_STORES.contains(pair[0])) {
+                throw new ConfigException(OPTIONS_CONFIG, text, "the stores themselves set " + pair[0]);
+            }
+            options.put(pair[0], pair[1]);
         }
         return options;
     }
