@@ -46,10 +46,14 @@ impl PoolShared {
     /// The body of a worker.
     fn work(&self) {
         let mut clock = StepClock::start(&*self.environment);
-        while !self.is_ending.load(Ordering::Acquire) {
+        loop {
             let mut seen = self.work.generation();
             while self.run_one(&mut clock) {
                 seen = self.work.generation();
+            }
+            // Asked behind every look at the generation: the end is announced once.
+            if self.is_ending.load(Ordering::Acquire) {
+                return;
             }
             let attention = self.in_turn().map(|member| member.attention()).max();
             let attention = attention.unwrap_or(Attention::None);
@@ -110,10 +114,17 @@ impl WorkerPool {
 
     pub(super) fn join(&self, member: Arc<Shared>) {
         lock(&self.shared.members).push(member);
+        self.members_changed();
     }
 
     pub(super) fn leave(&self, member: &Arc<Shared>) {
         lock(&self.shared.members).retain(|other| !Arc::ptr_eq(other, member));
+        self.members_changed();
+    }
+
+    /// A worker that goes by turns just then may have passed over a member that has work: it looks again.
+    fn members_changed(&self) {
+        self.shared.work.notify_all();
     }
 }
 

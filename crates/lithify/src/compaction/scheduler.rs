@@ -430,6 +430,11 @@ impl Scheduler {
         lock(&self.workers)
     }
 
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Jobs of which a thread does a step, and those that wait for a thread or the disk.
     pub fn running_and_waiting(&self) -> (usize, usize) {
         let state = self.shared.lock();

@@ -9,5 +9,6 @@ mod overload;
 mod picker;
 mod placement;
 mod policy;
+mod pool;
 mod retaining;
 mod scheduler;
