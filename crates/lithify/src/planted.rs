@@ -173,6 +173,8 @@ mod list {
         SegmentEndUnsynced,
         /// A record claims that everything before it is durable.
         SyncedThroughTooFar,
+        /// Zeros that are written ahead of synced commits begin before the end of the last record.
+        ZerosOverLastRecord,
         /// After a full disk the end of the log moves on as if the record had been written.
         NoSpaceMovesLogEnd,
         /// A sync of the log that failed counts as done.

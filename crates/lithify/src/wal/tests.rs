@@ -464,6 +464,70 @@ fn nothing_is_appended_behind_an_end_that_was_given_out() {
     assert_eq!(writer.synced_through(), end.end_offset);
 }
 
+fn fail_writes(files: &MemoryFileSystem, kind: io::ErrorKind) {
+    files.set_fault(Box::new(move |call| {
+        (call.kind == FileCallKind::Write).then(|| io::Error::from(kind))
+    }));
+}
+
+fn create_reserved(files: &MemoryFileSystem, bytes: u64) -> WalWriter {
+    let options = SegmentOptions { preallocate_bytes: bytes, ..options(1, None) };
+    WalWriter::create(files, &segment(1).path, options, None).unwrap()
+}
+
+#[test]
+fn records_take_the_place_of_zeros_that_were_written_ahead() {
+    let files = new_disk();
+    let mut writer = create_reserved(&files, 64 << 10);
+    let first = put(&mut writer, b"first");
+    assert_eq!(writer.fill(40_000).unwrap(), 40_000);
+    assert_eq!(writer.fill(40_000).unwrap(), 0, "there are zeros left");
+    put(&mut writer, b"second");
+    writer.sync().unwrap();
+    assert_eq!(read(&files, 1).len() as u64, first.end_offset + 40_000, "the file did not grow");
+    let (payloads, recovery) = recover(&files, &[1]).unwrap();
+    assert_eq!(payloads, [b"first".to_vec(), b"second".to_vec()]);
+    assert_eq!(
+        (recovery.reports[0].reason, recovery.reports[0].dropped_bytes),
+        (StopReason::Zeros, 0)
+    );
+
+    // A record that the zeros do not hold; then what is left of the reserve.
+    let third = put(&mut writer, &[3; 50_000]);
+    assert_eq!(writer.fill(40_000).unwrap(), (64 << 10) - third.end_offset);
+    writer.give_back();
+    assert_eq!(read(&files, 1).len() as u64, third.end_offset);
+    assert_eq!(writer.fill(100).unwrap(), 0, "nothing is reserved");
+    assert_eq!(recover(&files, &[1]).unwrap().0.len(), 3);
+}
+
+#[test]
+fn a_recycled_segment_needs_no_zeros_and_a_full_disk_gets_none() {
+    let files = new_disk();
+    let mut writer = create_reserved(&files, 64 << 10);
+    put(&mut writer, &[1; 10_000]);
+    let previous = writer.finish().unwrap();
+    let (old, new) = (segment(1).path, segment(2).path);
+    let mut writer =
+        WalWriter::create(&files, &new, options(2, Some(previous)), Some(&old)).unwrap();
+    put(&mut writer, b"row");
+    assert_eq!(writer.fill(4096).unwrap(), 0, "the file is longer than that");
+
+    let files = new_disk();
+    let mut writer = create_reserved(&files, 64 << 10);
+    put(&mut writer, b"row");
+    fail_writes(&files, io::ErrorKind::StorageFull);
+    assert_eq!(writer.fill(4096).unwrap(), 0);
+    files.clear_fault();
+    assert_eq!(writer.fill(4096).unwrap(), 0, "not asked again at once");
+    put(&mut writer, b"next");
+    assert_eq!(recover(&files, &[1]).unwrap().0.len(), 2);
+    put(&mut writer, &[2; 5000]);
+    fail_writes(&files, io::ErrorKind::Other);
+    assert_eq!(writer.fill(4096).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(writer.append(&[]).unwrap_err().kind(), ErrorKind::Poisoned);
+}
+
 #[test]
 fn records_and_files_of_others_are_refused() {
     let (files, _) = small_segment();

@@ -19,6 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// are.
 const GATHERED_BYTES_MAX: usize = 128 << 10;
 
+/// What a file is filled with, a piece of it.
+static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+
 /// Where a record is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalPosition {
@@ -55,6 +58,8 @@ pub struct WalWriter {
     preallocated_bytes: u64,
     /// Space up to here is there, as far as the disk had it.
     reserved_through: u64,
+    /// The file is at least so long.
+    length: u64,
     finished: bool,
     poison: Option<Error>,
     syncs: Arc<SyncTurns>,
@@ -114,6 +119,7 @@ pub struct PreparedFile {
     file: Arc<dyn File>,
     preallocated_bytes: u64,
     reserved_through: u64,
+    length: u64,
 }
 
 impl PreparedFile {
@@ -145,7 +151,7 @@ impl PreparedFile {
         let missing_bytes = preallocate_bytes.saturating_sub(present_bytes);
         let preallocated_bytes = preallocate(&*file, present_bytes, missing_bytes)?;
         let reserved_through = present_bytes + missing_bytes;
-        Ok(PreparedFile { file, preallocated_bytes, reserved_through })
+        Ok(PreparedFile { file, preallocated_bytes, reserved_through, length: present_bytes })
     }
 
     /// Space that was reserved beyond what a recycled file had, in bytes.
@@ -186,7 +192,7 @@ impl WalWriter {
     /// Begins the log in a prepared file: on return its header is durable. Errors as those of
     /// [`WalWriter::create`].
     pub fn begin(prepared: PreparedFile, options: SegmentOptions) -> Result<Self> {
-        let PreparedFile { file, preallocated_bytes, reserved_through } = prepared;
+        let PreparedFile { file, preallocated_bytes, reserved_through, length } = prepared;
         let header = LogHeader {
             kind: options.kind,
             format_version: FORMAT_VERSION,
@@ -207,6 +213,7 @@ impl WalWriter {
             synced_through: HEADER_SIZE_BYTES as u64,
             preallocated_bytes,
             reserved_through,
+            length,
             finished: false,
             poison: None,
             syncs: Arc::default(),
@@ -381,11 +388,42 @@ impl WalWriter {
         reserved
     }
 
+    /// Writes up to so many zeros behind the last record, in space that is reserved, if the file ends
+    /// with that record; gives how many. Syncs of the records that replace them need not have the file
+    /// system note a new length, and space that holds data for the first time.
+    pub fn fill(&mut self, bytes: u64) -> Result<u64> {
+        self.check_usable()?;
+        let from = self.end_offset;
+        let through = from.saturating_add(bytes).min(self.reserved_through);
+        if self.length > from || through <= from {
+            return Ok(0);
+        }
+        // After a full disk it is not asked again before so many bytes have been written.
+        self.length = through;
+        let mut left = (through - from) as usize;
+        let mut pieces = Vec::with_capacity(left.div_ceil(ZEROS.len()));
+        while left > 0 {
+            let piece = &ZEROS[..left.min(ZEROS.len())];
+            pieces.push(IoSlice::new(piece));
+            left -= piece.len();
+        }
+        let mut offset = from;
+        if planted!(ZerosOverLastRecord) {
+            offset -= ALIGNMENT;
+        }
+        match self.file.write_at(&pieces, offset) {
+            Ok(()) => Ok(through - from),
+            Err(error) if error.kind() == ErrorKind::NoSpace => Ok(0),
+            Err(error) => Err(self.poison(&error)),
+        }
+    }
+
     /// Gives back the space behind the last record: what was reserved, and what is left of an
     /// earlier life of the file. Failing, it leaves all as it was.
     pub fn give_back(&mut self) {
         if self.file.truncate(self.end_offset).is_ok() {
             self.reserved_through = self.end_offset;
+            self.length = self.end_offset;
         }
     }
 

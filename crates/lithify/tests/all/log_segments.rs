@@ -3,7 +3,7 @@
 use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
 use lithify::stats::{Cause, TrafficFigure};
-use lithify::{CfOptions, ColumnFamily, Db, Options};
+use lithify::{CfOptions, ColumnFamily, Db, Durability, Options};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
@@ -96,6 +96,36 @@ fn space_is_reserved_in_proportion_to_what_is_logged() {
     }
     assert!((10..40).contains(&calls.0), "reserved {} times", calls.0);
     db.close().unwrap();
+}
+
+/// How often the log grew while rows of so many bytes were put, and what was written for each of them.
+fn growth(durability: Durability, row_bytes: usize) -> (usize, u64) {
+    let parts = Parts::new(7);
+    let options = Options { durability, background_threads: 0, ..Options::default() };
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    let (mut lengths, rows) = (Vec::new(), 500);
+    for _ in 0..rows {
+        family.put(b"key", vec![7; row_bytes]).unwrap();
+        lengths.push(parts.bytes_ending(".wal"));
+    }
+    lengths.dedup();
+    let figures = db.stats().figures;
+    let written = figures.traffic_of_cause(Cause::Wal, TrafficFigure::WrittenBytes);
+    db.close().unwrap();
+    (lengths.len(), written / rows)
+}
+
+#[test]
+fn small_synced_commits_find_a_file_that_is_long_enough() {
+    // 72 bytes of a header; 200 of a record, and zeros before it.
+    let (grown, written) = growth(Durability::Sync, 138);
+    assert!(grown < 16 && (350..=500).contains(&written), "{grown} {written}");
+    let (grown, written) = growth(Durability::Buffered, 138);
+    assert!(grown == 500 && written == 200, "{grown} {written}");
+    // Zeros ahead of large ones would cost as much as they do.
+    let (grown, written) = growth(Durability::Sync, 50_000);
+    assert!(grown == 500 && written < 50_100, "{grown} {written}");
 }
 
 /// Blocks and bytes of the files of a directory.

@@ -344,7 +344,9 @@ impl DbInner {
             if planted!(CommitSyncSkipped) {
                 is_due = false;
             }
-            if is_due || self.interval_is_over(writer) {
+            if is_due {
+                self.commits.rest(|| writer.wal.sync_commit(self))?;
+            } else if self.interval_is_over(writer) {
                 self.commits.rest(|| writer.wal.sync(self))?;
             }
             Ok(writer.wal.current_number())

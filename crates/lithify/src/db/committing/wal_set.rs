@@ -10,6 +10,9 @@
 //! at once as it ever did. At rest and at a clean close what was reserved is given back
 //! ([`super::log_rest`]).
 //!
+//! Small commits that are synced one by one find zeros where they are written: else each sync would have
+//! the file system's journal note that the file has grown.
+//!
 //! What need not be done while writers wait is a background job, [`LogCare`]: it starts the write
 //! back of what was appended, makes the file of the next segment, its space reserved, when the
 //! current one is half full, and syncs the current one when it is full. Until that is done the
@@ -46,6 +49,12 @@ const RESERVE_BYTES_MIN: u64 = 16 << 10;
 
 /// So much is reserved ahead of what was logged since the log last rested.
 const RESERVE_PART: u64 = 4;
+
+/// At most so many zeros are written ahead of small synced commits at once.
+const FILL_BYTES_MAX: u64 = 256 << 10;
+
+/// A commit is small if it is less than this part of the zeros that it would be written with.
+const FILL_PART: u64 = 8;
 
 pub(super) struct Closed {
     pub(super) number: FileNumber,
@@ -270,6 +279,23 @@ impl WalSet {
             prepares,
             syncs,
         })
+    }
+
+    /// Makes everything appended so far durable, for a commit that waits for that.
+    pub(crate) fn sync_commit(&mut self, inner: &DbInner) -> Result<()> {
+        self.fill(inner)?;
+        self.sync(inner)
+    }
+
+    /// Fills the file ahead of the commits to come, if they are as small as those that are now synced.
+    fn fill(&mut self, inner: &DbInner) -> Result<()> {
+        let bytes = self.reserve_bytes(inner).min(FILL_BYTES_MAX);
+        let Some(wal) = &mut self.current else { return Ok(()) };
+        if wal.end_offset() - wal.synced_through() <= bytes / FILL_PART {
+            let filled_bytes = wal.fill(bytes)?;
+            inner.ledger.book_written(Cause::Wal, 0, 0, filled_bytes);
+        }
+        Ok(())
     }
 
     /// Makes everything appended so far durable.
