@@ -97,6 +97,9 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         .unless(Some(8), "--max-bytes-for-level-multiplier", settings.fanout)
         .unless(Some(8192), "--block-size", settings.block_bytes)
         .unless(Some(2), "--max-background-jobs", settings.background_threads);
+    for (name, value) in &settings.options {
+        line = line.with("--option", format!("{name}={value}"));
+    }
     for ladder in plan.ladders() {
         line = line.with("--compression", ladder);
     }

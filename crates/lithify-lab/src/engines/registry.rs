@@ -117,6 +117,11 @@ pub fn stores(engine: &EngineName) -> bool {
     find(engine).map_or(true, Provider::stores)
 }
 
+/// Whether an engine is this project's, whatever it decides by itself.
+pub fn is_lithify(engine: &EngineName) -> bool {
+    engine.name() == "lithify" || engine.name().starts_with("lithify-")
+}
+
 /// Opens an engine on an empty directory to hold the graph of LinkBench.
 ///
 /// # Errors
@@ -225,7 +230,7 @@ impl Lithify {
         &self,
         settings: &EngineSettings,
     ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
-        let (options, family) = lithify_options(settings)?;
+        let (options, family) = with_own_options(settings, lithify_options(settings)?)?;
         let Some(goal) = self.decides else { return Ok((options, family)) };
         let compression = goal
             .parse()
@@ -252,7 +257,6 @@ impl Provider for Lithify {
     }
 
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
-        settings.expect_options(self.name(), &[SLOW_FILES])?;
         self.options(settings).map(|_| ())
     }
 
@@ -356,6 +360,27 @@ impl Provider for Model {
 
 /// The option with which Lithify slows its own files to the speed of a device.
 pub(crate) const SLOW_FILES: &str = "slow-files";
+
+/// Sets what the settings name of Lithify's own options, of the database or of all its families.
+fn with_own_options(
+    settings: &EngineSettings,
+    (mut options, mut family): (lithify::Options, lithify::CfOptions),
+) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
+    let own = settings.options.iter().filter(|(name, _)| *name != SLOW_FILES);
+    for (name, value) in own {
+        let is_of_families = lithify::FAMILY_OPTIONS.iter().any(|option| option.name == name);
+        let is_set = match is_of_families {
+            true => family.set(name, value),
+            false => options.set(name, value),
+        };
+        is_set.map_err(|error| EngineError::fatal(error.to_string()))?;
+    }
+    options
+        .validate()
+        .and_then(|()| family.validate())
+        .map_err(|error| EngineError::fatal(error.to_string()))?;
+    Ok((options, family))
+}
 
 /// The files that Lithify works on: those that are there, or slower ones.
 fn lithify_world(settings: &EngineSettings) -> EngineResult<lithify::fs::World> {

@@ -44,9 +44,9 @@ pub(super) use named_list;
 named_list! {
     /// Why a cost arose.
     Cause {
-        /// Records written to the write-ahead log.
+        /// Records written to the write-ahead log, and zeros ahead of small synced ones.
         Wal = "wal", "bytes, ns";
-        /// Space reserved or zero-filled in log segments ahead of the records.
+        /// Space reserved in log segments ahead of the records.
         WalPreallocation = "wal-preallocation", "bytes, ns";
         /// Version edits and the files that name the current manifest.
         Manifest = "manifest", "bytes, ns";

@@ -118,11 +118,11 @@ fn growth(durability: Durability, row_bytes: usize) -> (usize, u64) {
 
 #[test]
 fn small_synced_commits_find_a_file_that_is_long_enough() {
-    // 72 bytes of a header; 200 of a record, and zeros before it.
+    // 192 bytes of a record, and zeros before it.
     let (grown, written) = growth(Durability::Sync, 138);
     assert!(grown < 16 && (350..=500).contains(&written), "{grown} {written}");
     let (grown, written) = growth(Durability::Buffered, 138);
-    assert!(grown == 500 && written == 200, "{grown} {written}");
+    assert!(grown == 500 && written == 192, "{grown} {written}");
     // Zeros ahead of large ones would cost as much as they do.
     let (grown, written) = growth(Durability::Sync, 50_000);
     assert!(grown == 500 && written < 50_100, "{grown} {written}");
@@ -210,4 +210,31 @@ fn the_log_stays_within_its_bound_with_many_families() {
     }
     // With nobody to make the next segments they grow to twice their size.
     assert!(most_bytes <= 3 * bound, "{most_bytes} bytes, {bound} are the bound");
+}
+
+/// A family with few writes is flushed long before the log is at its bound; forty of them are not.
+#[test]
+fn a_few_writes_keep_little_log() {
+    let most_log = |families: usize| {
+        let parts = Parts::new(8);
+        let memtable_bytes = 1 << 20;
+        let options = Options { memtable_bytes, wal_bytes_max: 32 << 20, ..small_options() };
+        let db = Db::open_in(PATH, options, parts.world()).unwrap();
+        let family = |name: &str| db.column_family(name, CfOptions::default()).unwrap();
+        let busy = family("busy");
+        let quiet: Vec<_> = (0..families).map(|number| family(&format!("q{number}"))).collect();
+        let mut most_bytes = 0;
+        for number in 0..3_000_u32 {
+            if number % 100 == 0 {
+                quiet.iter().for_each(|family| family.put(b"key", b"value").unwrap());
+            }
+            busy.put(number.to_be_bytes(), [7; 8 << 10]).unwrap();
+            most_bytes = most_bytes.max(db.stats().wal_live_bytes);
+        }
+        db.close().unwrap();
+        most_bytes >> 20
+    };
+    let (few, many) = (most_log(1), most_log(40));
+    assert!(few <= 8, "{few} MiB");
+    assert!(many >= 20, "{many} MiB: flushes of forty families are dear");
 }

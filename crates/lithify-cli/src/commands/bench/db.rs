@@ -65,6 +65,7 @@ Examples:
   lithify bench db --benchmarks \\
 fillrandom,readrandom,readrandom:use-direct-reads,readwhilewriting:mb-write-per-sec=10
   lithify bench db --engine lithify,rocksdb --allocator jemalloc
+  lithify bench db --benchmarks fillrandom,overwrite --option space_slack_percent=100
   lithify bench db --engine lithify,rocksdb,leveldb --benchmarks standard-wal --duration 15
   lithify bench db --benchmarks fillrandom --db /tmp/databases
   lithify bench db --benchmarks seekrandom --seek-nexts 10 --db /tmp/databases --use-existing")]
@@ -235,6 +236,10 @@ struct Tuning {
     #[arg(long, alias = "max_background_jobs", value_name = "N", default_value_t = 2,
         value_parser = range(1, 64))]
     max_background_jobs: u64,
+    /// An option of Lithify by its name, beside those that all engines have; given several times, all are
+    /// set. The names are in docs/options.md
+    #[arg(long, value_name = "NAME=VALUE", value_parser = own_option)]
+    option: Vec<(String, String)>,
     /// A write is acknowledged when it is on the device
     #[arg(long, value_name = "true|false", num_args = 0..=1,
         require_equals = true, default_value = "false",
@@ -257,6 +262,12 @@ fn share(text: &str) -> Result<f64, String> {
     share.ok_or_else(|| "allowed: 0.01 to 1".to_owned())
 }
 
+fn own_option(text: &str) -> Result<(String, String), String> {
+    let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = pair.ok_or_else(|| "allowed: NAME=VALUE".to_owned())?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 fn run_name(text: &str) -> Result<String, String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let good = !text.is_empty() && text.chars().all(allowed) && !text.starts_with('.');
@@ -265,6 +276,14 @@ fn run_name(text: &str) -> Result<String, String> {
 }
 
 impl Tuning {
+    /// What an engine is told beside what all of them are.
+    fn options_of(&self, engine: &EngineName) -> BTreeMap<String, String> {
+        match registry::is_lithify(engine) {
+            true => self.option.iter().cloned().collect(),
+            false => BTreeMap::new(),
+        }
+    }
+
     fn settings(&self) -> Result<EngineSettings, Fault> {
         // The others follow in the plan; there is one at least, by default.
         let Some(Ladder { small, middle, bottom }) = self.compression.first().copied() else {
@@ -335,7 +354,10 @@ impl DbArguments {
             Ok(DbSpec {
                 schema: SCHEMA,
                 engine: engine.clone(),
-                settings: settings.clone(),
+                settings: EngineSettings {
+                    options: self.tuning.options_of(engine),
+                    ..settings.clone()
+                },
                 benchmarks: self.steps(),
                 allocator: allocator(engine)?,
                 num: workload.num,
@@ -378,6 +400,11 @@ impl DbArguments {
                 "--engine names {} twice; --control runs each one twice",
                 twice[0]
             )));
+        }
+        if !self.tuning.option.is_empty() && !self.engine.iter().any(registry::is_lithify) {
+            return Err(Fault::usage(
+                "--option sets options of Lithify, which --engine does not name",
+            ));
         }
         let ladders = &self.tuning.compression;
         let twice = ladders.iter().enumerate().find(|(i, ladder)| ladders[..*i].contains(ladder));

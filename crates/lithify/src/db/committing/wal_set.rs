@@ -201,6 +201,12 @@ impl WalSet {
         current + self.closed.iter().map(|segment| segment.bytes).sum::<u64>()
     }
 
+    /// Bytes in older segments that go once only those from `oldest_needed` on are needed.
+    pub(crate) fn bytes_below(&self, oldest_needed: FileNumber) -> u64 {
+        let closed = self.closed.iter().filter(|segment| segment.number < oldest_needed);
+        closed.map(|segment| segment.bytes).sum()
+    }
+
     /// Appends one record, in a new segment if the current one is full.
     pub(crate) fn append(&mut self, inner: &DbInner, pieces: &[IoSlice<'_>]) -> Result<()> {
         if self.current.as_ref().is_none_or(|wal| self.has_to_end(inner, wal)) {

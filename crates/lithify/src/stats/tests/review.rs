@@ -35,7 +35,7 @@ pub(super) const REVIEW: &[Reviewed] = reviewed! {
         "The log. What opening replays is written again and was ingested before.",
         "(1,000,000 + 4,000,000 + 500,000) / 1,000,000 = 5.5";
     WriteAmplificationWal = 1.1,
-        "Records of the log.",
+        "Records of the log, and zeros ahead of small synced ones.",
         "Preallocation. With bulk ingest the divisor has bytes that no log saw.",
         "1,100,000 / 1,000,000 = 1.1";
     WriteAmplificationTotal = 8.61,
