@@ -307,7 +307,8 @@ settings! {
         memory_budget_bytes: usize = 256 << 20, "bytes", MIB..=1 << 46;
         /// A memtable of this size is flushed.
         memtable_bytes: usize = 16 << 20, "bytes", 65_536..=1 << 32;
-        /// More log than this makes the column family that pins the oldest segment flush.
+        /// More log than this makes the column families that pin the oldest segment flush. Those that hold
+        /// little are flushed earlier.
         wal_bytes_max: u64 = 256 << 20, "bytes", 65_536..=1 << 46;
         /// A manifest longer than this, and than twice what the present state takes, is replaced by
         /// one that holds nothing else.

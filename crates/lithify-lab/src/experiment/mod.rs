@@ -64,7 +64,6 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("durability", include_str!("../../../../experiments/durability.toml")),
     ("allocators", include_str!("../../../../experiments/allocators.toml")),
     ("device-speed", include_str!("../../../../experiments/device-speed.toml")),
-    ("space-slack", include_str!("../../../../experiments/space-slack.toml")),
     ("rocksdb-versions", include_str!("../../../../experiments/rocksdb-versions.toml")),
     ("embedded-engines", include_str!("../../../../experiments/embedded-engines.toml")),
 ];

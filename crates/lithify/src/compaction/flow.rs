@@ -13,11 +13,9 @@
 //!    little less above, and nothing at 1. So an overloaded database comes to rest near half
 //!    pressure and writes at the rate that it can sustain; a wrong estimate of the drain only
 //!    moves the point of rest, and a debt that goes up and down with every job hardly shows.
-//! 4. Whoever permits more obsolete space than usual permits as much more to be left to compact, and more
-//!    runs in level 0: else these would slow writers before the space does.
-//! 5. Debts of compaction up to an absolute floor, the memory budget, slow nobody: a short burst into a
+//! 4. Debts of compaction up to an absolute floor, the memory budget, slow nobody: a short burst into a
 //!    small database is over before anything is short ([`FlowOptions::with_floor`]).
-//! 6. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
+//! 5. The tightest of the rates counts and gives a delay its cause. What a writer wrote beyond the
 //!    rate is owed, and is waited off in sleeps of at most 10 ms. Sleeps are rare rather than
 //!    short: so long as none gets long, one write in 2,000 waits, and the others do not.
 //!
@@ -64,11 +62,6 @@ const BRAKE_PRESSURE: f64 = 0.75;
 const SPACE_SOFT_PART: f64 = 0.2;
 /// What is below the floor of debts is at most this part of the settled size.
 const SPACE_FLOOR_PART: f64 = 0.25;
-/// The part of the settled space that the other limits of compaction are made for. Whoever permits more
-/// permits that many times as much to be left to do.
-const SPACE_SLACK_USUAL: f64 = 0.3;
-/// However much space is permitted, lookups go through so many runs of level 0 before writers are slowed.
-const PATIENT_RUNS_FACTOR: f64 = 5.0;
 /// How far above the floor obsolete space slows as much as it can.
 const SPACE_FLOOR_HARD: f64 = 1.6;
 /// So many times the runs that make a compaction due slow nobody, if they are below the floor: lookups
@@ -163,25 +156,11 @@ impl FlowOptions {
         FlowOptions { level0_runs, floor_bytes, ..self }
     }
 
-    /// How many times as much as usual may be left to compact: as much as obsolete entries may take more
-    /// space.
-    fn patience(&self) -> f64 {
-        (self.space_slack / SPACE_SLACK_USUAL).max(1.0)
-    }
-
-    /// The limits of level 0.
-    fn level0(&self) -> Limits {
-        let Limits { soft, hard } = self.level0_runs;
-        let most = (hard - soft) / PACED_RUNS_FACTOR * PATIENT_RUNS_FACTOR;
-        let runs = (soft * self.patience()).min(most.max(soft));
-        Limits { soft: runs, hard: runs + (hard - soft) }
-    }
-
     /// The limits of the backlog where a byte of users' writes stands for so much work.
     fn backlog(&self, work_per_written_byte: f64) -> Limits {
         let Limits { soft, hard } = self.backlog_bytes;
-        let floor = soft.max(self.floor_bytes / work_per_written_byte) * self.patience();
-        Limits { soft: floor, hard: floor * (hard / soft) }
+        let floor = self.floor_bytes / work_per_written_byte;
+        Limits { soft: soft.max(floor), hard: hard.max(floor * (hard / soft)) }
     }
 
     /// The limits of obsolete space beside so many settled bytes. A small database may have more
@@ -500,7 +479,7 @@ impl State {
         let options = &self.options;
         let space = options.space(self.debt.settled_bytes as f64);
         let backlog = options.backlog(self.debt.work_per_written_byte());
-        [options.memtable_bytes, options.level0(), backlog, space]
+        [options.memtable_bytes, options.level0_runs, backlog, space]
     }
 
     /// Whether one of these debts is over its soft limit.

@@ -456,25 +456,3 @@ fn a_small_budget_allows_few_runs_and_no_budget_allows_hundreds() {
     assert_eq!(soft_and_hard(16 << 20, 64 << 20), (4.0, 20.0));
     assert_eq!(soft_and_hard(16 << 20, 32 << 20), (4.0, 20.0));
 }
-
-#[test]
-fn who_permits_more_space_permits_more_to_be_left_to_compact() {
-    let admits = |space_slack: f64, debt: Debt| {
-        let options = FlowOptions::new(16 << 20, 128 << 20, TRIGGER, space_slack);
-        let flow = FlowController::new(options.with_floor(256 << 20), 0);
-        flow.update(debt, 0);
-        flow.update(debt, 60_000_000);
-        (0..1_000).all(|_| flow.admit(1 << 10, 60_000_000) == Admission::Go)
-    };
-    let rewritten = |mib: u64| Debt { pending_compaction_bytes: mib << 20, ..Debt::default() };
-    assert!(admits(0.3, rewritten(256)) && !admits(0.3, rewritten(600)));
-    assert!(admits(0.05, rewritten(256)), "less space is no reason to be stricter here");
-    assert!(admits(0.9, rewritten(768)) && !admits(0.9, rewritten(1_800)));
-    assert!(admits(100.0, rewritten(60_000)));
-
-    let runs = |level0_runs| Debt { level0_runs, level0_bytes: 1 << 28, ..Debt::default() };
-    assert!(admits(0.3, runs(12)) && !admits(0.3, runs(18)));
-    assert!(admits(0.4, runs(16)) && !admits(0.4, runs(24)));
-    // Lookups have to go through them, however much space there is.
-    assert!(admits(100.0, runs(20)) && !admits(100.0, runs(27)));
-}
