@@ -112,6 +112,10 @@ fn wrong_command_lines_exit_with_2() {
     for command in ["show", "report"] {
         refused(&["bench", command, "."], 2, ". is no directory of a run");
     }
+    refused(&["bench", "db", "--option", "no_such=1"], 2, "there is no option \"no_such\"");
+    refused(&["bench", "db", "--option", "x"], 2, "NAME=VALUE");
+    let alone = ["bench", "db", "--engine", "model", "--option", "space_slack_percent=60"];
+    refused(&alone, 2, "--option sets options of Lithify, which --engine does not name");
     let sized = ["bench", "db", "--block-size", "8q"];
     refused(&sized, 2, "expected bytes, as 4096, 8k, 16MiB or 2GB");
     refused(&["bench", "db", "--block-size", "2MiB"], 2, "2097152 is not in 1024..=1048576");

@@ -257,7 +257,8 @@ impl Provider for Lithify {
     }
 
     fn can_follow(&self, settings: &EngineSettings) -> EngineResult<()> {
-        self.options(settings).map(|_| ())
+        self.options(settings)?;
+        lithify_world(settings).map(|_| ())
     }
 
     fn open(
@@ -509,6 +510,34 @@ mod tests {
         assert_eq!(of(&lithify, None), Ok(Allocator::System));
         assert_eq!(of(&lithify, Some(Allocator::Mimalloc)), Ok(Allocator::Mimalloc));
         assert_eq!(of(&EngineName::new("unknown"), None), Ok(Allocator::System));
+    }
+
+    #[test]
+    fn options_of_lithify_are_set_by_name_and_others_are_refused() {
+        let with = |pairs: &[(&str, &str)]| {
+            let spec = crate::linkbench::sample::plan(&EngineName::lithify(), 1).cells[1].clone();
+            let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+            let options = pairs.iter().map(pair).collect();
+            EngineSettings { options, ..spec.settings }
+        };
+        let (options, family) = find(&EngineName::lithify())
+            .and_then(|_| {
+                let settings = with(&[("space_slack_percent", "100"), ("block_size_bytes", "4k")]);
+                with_own_options(&settings, lithify_options(&settings)?)
+            })
+            .expect("are options");
+        assert_eq!((options.space_slack_percent, family.block_size_bytes), (100, 4096));
+        for (pair, part) in [
+            (("no_such", "1"), "no option \"no_such\""),
+            (("space_slack_percent", "x"), "expected a number"),
+            (("space_slack_percent", "1"), "out of its range"),
+            ((SLOW_FILES, "no-such-device"), "slow-files"),
+        ] {
+            let lithify = EngineName::lithify();
+            let error = require(&lithify, &with(&[pair]), Content::Keys).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        assert!(is_lithify(&EngineName::new("lithify-auto")) && !is_lithify(&EngineName::null()));
     }
 
     #[test]
