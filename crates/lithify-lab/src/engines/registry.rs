@@ -520,12 +520,9 @@ mod tests {
             let options = pairs.iter().map(pair).collect();
             EngineSettings { options, ..spec.settings }
         };
-        let (options, family) = find(&EngineName::lithify())
-            .and_then(|_| {
-                let settings = with(&[("space_slack_percent", "100"), ("block_size_bytes", "4k")]);
-                with_own_options(&settings, lithify_options(&settings)?)
-            })
-            .expect("are options");
+        let settings = with(&[("space_slack_percent", "100"), ("block_size_bytes", "4k")]);
+        let shared = lithify_options(&settings).expect("are settings");
+        let (options, family) = with_own_options(&settings, shared).expect("are options");
         assert_eq!((options.space_slack_percent, family.block_size_bytes), (100, 4096));
         for (pair, part) in [
             (("no_such", "1"), "no option \"no_such\""),
