@@ -261,7 +261,8 @@ pub enum Admission {
         /// The debt that is the reason.
         cause: DelayCause,
     },
-    /// Wait until a flush or compaction has ended, then ask again. Nothing has been counted.
+    /// Wait until [`FlowController::load`] is less than full, then ask again. Nothing has been
+    /// counted.
     Stop(DelayCause),
 }
 

@@ -39,6 +39,7 @@ mod repair;
 mod resources;
 mod serializability;
 mod sorted_load;
+mod stopped_writers;
 mod support;
 mod time_to_live;
 mod transactions;

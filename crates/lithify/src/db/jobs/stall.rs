@@ -62,6 +62,11 @@ impl Flow {
         self.controller.pressure()
     }
 
+    /// Whether a writer is stopped, as far as was told.
+    fn is_stopping(&self) -> bool {
+        self.told.load(Ordering::Relaxed) == Load::Full as u8
+    }
+
     /// Notes what a flush made of memtables.
     pub(crate) fn note_flush(&self, memory_bytes: u64, records: &[&JobRecord]) {
         let mut outcome = lock(&self.outcome);
@@ -122,6 +127,10 @@ impl DrainShare {
         for (drain, total) in &self.totals {
             let share = self.drained(*total, before + bytes) - self.drained(*total, before);
             self.inner.jobs.flow.controller.drained(*drain, share, now_us);
+        }
+        // The controller's lock orders this after the stopped writer's look at the load.
+        if self.inner.jobs.flow.is_stopping() && self.inner.load() != Load::Full {
+            self.inner.jobs.notify();
         }
     }
 
@@ -280,8 +289,8 @@ impl DbInner {
         }
     }
 
-    /// Waits for the next flush or compaction to end; false if there is none to wait for, so that
-    /// stopping would be for ever.
+    /// Waits until jobs have drained enough, or one has ended; false if there is none to wait for, so
+    /// that stopping would be for ever.
     fn wait_for_drain(self: &Arc<Self>) -> bool {
         // What was refused is tried once more for this writer.
         self.schedule_all_flushes();
@@ -289,7 +298,10 @@ impl DbInner {
         let seen = self.jobs.changed.generation();
         let deadline_us = self.world.environment.now_us() + STOP_CHECK_US;
         let changed = self.jobs.wait_for_change(Some(deadline_us), || {
-            self.lifecycle.has_failed() || self.jobs.changed.generation() != seen
+            // A job may have ended between the writer's admission and the look at the event.
+            self.lifecycle.has_failed()
+                || self.jobs.changed.generation() != seen
+                || self.load() != Load::Full
         });
         changed || self.jobs.scheduler.job_count() > 0
     }
