@@ -35,13 +35,28 @@ impl Clock for StandingClock {
 
 impl Environment for StandingClock {
     fn new_event(&self) -> Arc<dyn WaitEvent> {
-        self.0.new_event()
+        Arc::new(NoTimeout(self.0.new_event()))
     }
     fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Thread>> {
         self.0.spawn(name, body)
     }
     fn random_u128(&self) -> u128 {
         self.0.random_u128()
+    }
+}
+
+/// An event at which only a notification ends a wait: time does not pass.
+struct NoTimeout(Arc<dyn WaitEvent>);
+
+impl WaitEvent for NoTimeout {
+    fn generation(&self) -> u64 {
+        self.0.generation()
+    }
+    fn notify_all(&self) {
+        self.0.notify_all();
+    }
+    fn wait(&self, seen: u64, _timeout_us: Option<u64>) -> bool {
+        self.0.wait(seen, None)
     }
 }
 
