@@ -62,9 +62,9 @@ pub fn witness_file(bytes: &mut [u8]) {
 
 /// The file `HEAT`, as far as its own count of records says.
 pub fn heat(bytes: &mut [u8]) {
-    put(bytes, 0, b"LITHEAT\n");
+    put(bytes, 0, b"LITHEA2\n");
     if let Some(count) = u32_at(bytes, 24) {
-        seal_range(bytes, 0..32 + 80 * count as usize);
+        seal_range(bytes, 0..32 + 88 * count as usize);
     }
 }
 

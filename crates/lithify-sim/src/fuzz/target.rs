@@ -227,7 +227,7 @@ fn seal_by_magic(bytes: &mut [u8]) {
         Some(b"LITHMAN\n") => seal::manifest(bytes),
         Some(b"LITHCUR\n") => seal::current(bytes),
         Some(b"LITHWIT\n") => seal::witness_file(bytes),
-        Some(b"LITHEAT\n") => seal::heat(bytes),
+        Some(b"LITHEA2\n") => seal::heat(bytes),
         _ if bytes.ends_with(b"lithtabl") => seal::table(bytes),
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! What to measure next, and what to choose.
 
 use super::candidate::{BOUNDS, Choice, FAST, METHODS, Method, RAW, REFERENCE, Sizes};
-use super::cost::{Behaviour, Conditions, Terms, price};
+use super::cost::{Behaviour, Conditions, MERGE_NS, Rewriting, Terms, price};
 use super::knowledge::{EVIDENCE_SPECIMENS, Knowledge, Known, Measured};
 use super::prices::Prices;
 use crate::base::Level;
@@ -26,10 +26,6 @@ const FEW_ALLOWANCE: f64 = 0.05;
 
 /// A method that was measured and lost is measured again on one specimen in so many: data change.
 const REVISIT_PERIOD: u64 = 16;
-
-/// CPU of a merge beside codecs and stored bytes, in nanoseconds per raw byte: what rewriting a
-/// table takes that did not have to be.
-const MERGE_NS: f64 = 2.0;
 
 /// A method at a size, to be measured on a specimen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,6 +218,19 @@ impl Chooser {
         let is_known = self.knowledge.specimens(method, &self.sizes) >= EVIDENCE_SPECIMENS;
         let known = self.knowledge.known(level, method, size, &self.sizes)?;
         is_known.then_some(known.behaviour.ratio)
+    }
+
+    /// What rewriting a raw byte of a level takes as it was chosen for it; `None` if that is not known.
+    pub fn rewriting(&self, level: Level) -> Option<Rewriting> {
+        let choice = self.standing(level)?;
+        let method = METHODS.iter().position(|method| *method == choice.method)?;
+        let behaviour = match method {
+            RAW => Behaviour::RAW,
+            _ => {
+                self.knowledge.known(level, method, choice.block_size_bytes, &self.sizes)?.behaviour
+            }
+        };
+        Some(Rewriting::of(&behaviour))
     }
 
     /// What was chosen for each level.

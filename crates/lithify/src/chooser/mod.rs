@@ -34,7 +34,9 @@ mod tests;
 mod watch;
 
 pub use candidate::{Choice, METHODS, Method, REFERENCE, Sizes};
-pub use cost::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, overhead_ratio, price};
+pub use cost::{
+    Behaviour, Conditions, HOURS_PER_MONTH, Rewriting, Shape, Terms, overhead_ratio, price,
+};
 pub use decision::{Candidate, Chooser, DICTIONARY_BYTES, Decision, Reason, Study, Trial};
 pub use estimate::Estimate;
 pub use knowledge::{EVIDENCE_SPECIMENS, Knowledge, Measured};

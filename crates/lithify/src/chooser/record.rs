@@ -9,12 +9,13 @@
 //! sample level=6 codec=zstd-1 block=8192 ratio=0.36 specimens=12 error=0.01
 //! had level=6 codec=zstd-1 block=8192   what the level has
 //! choose level=6 lifetime_h=700 points_per_mib_h=0.2 scans_per_h=0 device=0 cpu_factor=1
+//! choose level=5 lifetime_h=9 ratio_now=0.5 merged=4 pushed_onto=6 next_ns=7 next_ratio=0.36
 //! ```
 //!
 //! The ratio of zstd-1 at a size has to be named, for all levels, before those of other codecs.
 
 use super::candidate::{Choice, METHODS, REFERENCE, Sizes};
-use super::cost::Conditions;
+use super::cost::{Conditions, Rewriting, Shape};
 use super::decision::Chooser;
 use super::estimate::Estimate;
 use super::knowledge::Cell;
@@ -51,7 +52,10 @@ impl Record {
                 let usual = Conditions::default();
                 let conditions = Conditions {
                     lifetime_h: fields.number("lifetime_h")?,
-                    points_per_mib_h: fields.number_or("points_per_mib_h", 0.0)?,
+                    points_per_mib_h: match fields.get("points_per_mib_h") {
+                        Some(points) => number(points)?,
+                        None => fields.number_or("unseen_per_mib_h", 0.0)?,
+                    },
                     scans_per_h: fields.number_or("scans_per_h", 0.0)?,
                     reads_known: fields.get("points_per_mib_h").is_some(),
                     device_share: fields.number_or("device", 0.0)?,
@@ -59,6 +63,7 @@ impl Record {
                     index_entry_bytes: fields.number_or("index", usual.index_entry_bytes)?,
                     table_raw_bytes: fields.number_or("table", usual.table_raw_bytes)?.max(1.0),
                     block_bytes_min: fields.number_or("block_min", usual.block_bytes_min)?,
+                    shape: fields.shape()?,
                 };
                 self.asked.push((fields.number("level")? as Level, conditions));
                 Ok(())
@@ -140,6 +145,19 @@ impl<'a> Fields<'a> {
         self.get(name).map_or(Ok(otherwise), number)
     }
 
+    fn shape(&self) -> Result<Shape> {
+        Ok(Shape {
+            ratio_now: self.number_or("ratio_now", 0.0)?,
+            merged: self.number_or("merged", 0.0)?,
+            pushed_onto: self.number_or("pushed_onto", 0.0)?,
+            next: Rewriting {
+                cpu_ns: self.number_or("next_ns", 0.0)?,
+                stored_bytes: self.number_or("next_ratio", 0.0)?,
+            },
+            through: self.number_or("through", 0.0)?,
+        })
+    }
+
     fn choice(&self) -> Result<Choice> {
         let text = self.get("codec").unwrap_or_default();
         let (codec, dictionary) = match text.strip_suffix("+dictionary") {
@@ -214,12 +232,28 @@ impl fmt::Display for Record {
                     short(c.device_share)
                 )?;
             }
+            if !c.reads_known && c.points_per_mib_h > 0.0 {
+                write!(f, " unseen_per_mib_h={}", short(c.points_per_mib_h))?;
+            }
             write!(f, " cpu_factor={}", short(c.cpu_factor))?;
             write!(f, " index={} table={}", short(c.index_entry_bytes), c.table_raw_bytes)?;
-            writeln!(f, " block_min={}", short(c.block_bytes_min))?;
+            write!(f, " block_min={}", short(c.block_bytes_min))?;
+            write_shape(&c.shape, f)?;
+            writeln!(f)?;
         }
         Ok(())
     }
+}
+
+fn write_shape(shape: &Shape, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if *shape == Shape::default() {
+        return Ok(());
+    }
+    write!(f, " ratio_now={} merged={}", short(shape.ratio_now), short(shape.merged))?;
+    write!(f, " pushed_onto={}", short(shape.pushed_onto))?;
+    let next = shape.next;
+    write!(f, " next_ns={} next_ratio={}", short(next.cpu_ns), short(next.stored_bytes))?;
+    write!(f, " through={}", short(shape.through))
 }
 
 fn write_samples(chooser: &Chooser, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -33,6 +33,8 @@ pub struct Observed {
     pub tables: f64,
     /// Raw bytes that compactions read to write them elsewhere, or anew.
     pub consumed_bytes: f64,
+    /// Those of them that were rewritten where they were, because others came from above.
+    pub merged_bytes: f64,
     /// Blocks that lookups loaded because the cache did not have them.
     pub point_loads: f64,
     /// Raw bytes that scans loaded likewise.
@@ -49,6 +51,7 @@ pub struct LevelWatch {
     /// Raw bytes times hours in which they could be read.
     read_byte_hours: f64,
     consumed_bytes: f64,
+    merged_bytes: f64,
     /// Since something was consumed.
     quiet_us: u64,
     /// Raw bytes times hours in which they could be consumed.
@@ -73,6 +76,7 @@ impl LevelWatch {
         self.scanned_bytes = self.scanned_bytes * of_reads + observed.scanned_bytes;
         self.read_byte_hours = self.read_byte_hours * of_reads + byte_hours;
         self.consumed_bytes = self.consumed_bytes * of_life + observed.consumed_bytes;
+        self.merged_bytes = self.merged_bytes * of_life + observed.merged_bytes;
         self.life_byte_hours = self.life_byte_hours * of_life + byte_hours;
         if observed.raw_bytes > 0.0 {
             self.watched_h += seconds / 3_600.0;
@@ -84,7 +88,7 @@ impl LevelWatch {
     }
 
     /// So many numbers are all that it knows.
-    pub const NUMBERS: usize = 8;
+    pub const NUMBERS: usize = 9;
 
     /// All that it knows, to be kept; `None` before the first observation.
     pub fn numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
@@ -98,6 +102,7 @@ impl LevelWatch {
             self.life_byte_hours,
             self.quiet_h(),
             self.watched_h,
+            self.merged_bytes,
         ])
     }
 
@@ -117,6 +122,7 @@ impl LevelWatch {
             life_byte_hours,
             quiet_h,
             watched_h,
+            merged_bytes,
         ] = numbers;
         Some(LevelWatch {
             observed_us: Some(now_us),
@@ -125,10 +131,17 @@ impl LevelWatch {
             scanned_bytes,
             read_byte_hours,
             consumed_bytes,
+            merged_bytes,
             quiet_us: (quiet_h * 3.6e9) as u64,
             life_byte_hours,
             watched_h,
         })
+    }
+
+    /// Raw bytes that were rewritten in the level because others came from above, and those that went
+    /// down, of the last hour.
+    pub fn merged_and_pushed_bytes(&self) -> (f64, f64) {
+        (self.merged_bytes, (self.consumed_bytes - self.merged_bytes).max(0.0))
     }
 
     /// Hours since a compaction consumed something.
@@ -144,7 +157,8 @@ impl LevelWatch {
         }
         let lifetime_h = self.lifetime_h(horizon_h);
         if self.read_byte_hours <= 0.0 {
-            return Conditions { lifetime_h, ..usual };
+            let points_per_mib_h = self.unseen_per_mib_h(horizon_h);
+            return Conditions { lifetime_h, points_per_mib_h, ..usual };
         }
         let mib = f64::from(1 << 20);
         let seen_per_mib_h = self.point_loads / (self.read_byte_hours / mib);
@@ -191,12 +205,15 @@ mod tests {
     #[test]
     fn rates_are_what_happened_over_the_bytes_and_hours_in_which_it_could() {
         let mut watch = LevelWatch::default();
-        assert!(!watch.conditions(700.0).reads_known);
+        let unseen = watch.conditions(700.0);
+        assert!(!unseen.reads_known);
+        assert_eq!(unseen.points_per_mib_h * 700.0, PRIOR_POINTS_PER_MIB);
         assert_eq!(watch.conditions(700.0).lifetime_h, 700.0);
         let second = Observed {
             raw_bytes: 100.0 * MIB,
             tables: 10.0,
             consumed_bytes: MIB,
+            merged_bytes: MIB / 4.0,
             point_loads: 50.0,
             scanned_bytes: 10.0 * MIB,
         };
@@ -211,6 +228,8 @@ mod tests {
         assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
         assert!(near(found.scans_per_h, 360.0), "{found:?}");
         assert_eq!(found.table_raw_bytes, 10.0 * MIB);
+        let (merged, pushed) = watch.merged_and_pushed_bytes();
+        assert!(near(pushed / merged, 3.0), "{merged} {pushed}");
         assert!(!watch.reads_are_a_guess(700.0) && watch.reads_are_a_guess(1.0));
         // Reads end: after ten minutes hardly a trace of reads is left.
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };

@@ -19,7 +19,7 @@ use super::study::SPECIMEN_BYTES;
 use crate::base::{Level, lock};
 use crate::chooser::{
     Choice, Chooser, Conditions, Decision, LevelWatch, Measured, Method, Objective, Observed,
-    Prices, Record, Sizes, Study,
+    Prices, Record, Shape, Sizes, Study,
 };
 use crate::codec::{
     BlockFormat, Compression, Dictionary, DictionaryHash, FormatMismatch, StoredFormat,
@@ -62,8 +62,10 @@ const TURNS_MAX: usize = 16;
 /// From this pressure on writers are being slowed.
 const SLOWING_PRESSURE: f64 = 0.25;
 
-/// What CPU is worth at full pressure, in multiples of its price.
-const CPU_FACTOR_MAX: f64 = 8.0;
+/// What CPU is worth at full pressure, in multiples of its price. With eight, the last level was stored
+/// without a codec in bursts of writes where CPU is dear, which takes a quarter less of background CPU
+/// than lz4, and the rows stayed so.
+const CPU_FACTOR_MAX: f64 = 3.0;
 
 /// A change of what is chosen for a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +86,8 @@ pub struct Turn {
 
 /// See the module.
 pub struct Deciding {
-    /// What is chosen until enough is known.
+    /// What is chosen until enough is known: of single methods the one that lost least over all data,
+    /// mixes and prices that were measured.
     start: CodecPolicy,
     /// The pressure on writers, as the bits of a number.
     pressure: AtomicU64,
@@ -146,8 +149,27 @@ impl DictionaryState {
 struct LevelState {
     watch: LevelWatch,
     consumed_bytes: f64,
+    merged_bytes: f64,
+    /// Of its tables as they are now.
+    stored_bytes: f64,
+    /// Over their raw bytes.
+    stored_ratio: f64,
     decision: Option<Decision>,
     turns: Vec<Turn>,
+}
+
+/// Raw bytes that went through a level of late, and the stored ones that it has.
+struct Traffic {
+    level: Level,
+    stored_bytes: f64,
+    /// Rewritten in it because others came from above.
+    merged_bytes: f64,
+    /// Gone down.
+    pushed_bytes: f64,
+}
+
+fn per(bytes: f64, of_bytes: f64) -> Option<f64> {
+    (of_bytes > 0.0).then(|| bytes / of_bytes)
 }
 
 /// What is known of a family that decides, for people.
@@ -172,7 +194,7 @@ impl Deciding {
             None => Sizes::Chosen { start_bytes: start },
         };
         Deciding {
-            start: CodecPolicy::default(),
+            start: CodecPolicy::uniform(Compression::LZ4),
             pressure: AtomicU64::new(0),
             state: Mutex::new(State {
                 chooser: Chooser::new(objective.prices(), sizes),
@@ -230,6 +252,12 @@ impl Deciding {
     /// A compaction has read so many raw bytes of a level to write them elsewhere or anew.
     pub(crate) fn note_consumed(&self, level: Level, raw_bytes: u64) {
         lock(&self.state).level(level).consumed_bytes += raw_bytes as f64;
+    }
+
+    /// A compaction from above has rewritten so many raw bytes of a level in it.
+    pub(crate) fn note_merged(&self, level: Level, raw_bytes: u64) {
+        self.note_consumed(level, raw_bytes);
+        lock(&self.state).level(level).merged_bytes += raw_bytes as f64;
     }
 
     /// Whether a specimen is wanted of the next table of a level.
@@ -321,10 +349,12 @@ impl Deciding {
     /// Takes in what has become of the levels: their bytes, and what users' reads loaded of them.
     pub(crate) fn observe(&self, version: &Version, now_us: u64, bytes_read: Option<BytesRead>) {
         let mut observed = vec![Observed::default(); version.level_count()];
+        let mut stored_bytes = vec![0.0; version.level_count()];
         for (level, table) in version.tables() {
             let Some(observed) = observed.get_mut(level) else { continue };
             observed.raw_bytes += table.metadata.raw_bytes as f64;
             observed.tables += 1.0;
+            stored_bytes[level] += table.metadata.size_bytes as f64;
             if let Ok(reader) = table.reader() {
                 let loads = reader.take_loads();
                 observed.point_loads += loads.point_loads as f64;
@@ -337,6 +367,9 @@ impl Deciding {
         for (level, mut of_level) in observed.into_iter().enumerate() {
             let state = state.level(level);
             of_level.consumed_bytes = std::mem::take(&mut state.consumed_bytes);
+            of_level.merged_bytes = std::mem::take(&mut state.merged_bytes);
+            state.stored_bytes = stored_bytes[level];
+            state.stored_ratio = stored_bytes[level] / of_level.raw_bytes.max(1.0);
             state.watch.observe(now_us, &of_level);
         }
     }
@@ -476,7 +509,45 @@ impl State {
             true => self.block_bytes_min.max(self.chooser.sizes().start_bytes() as f64),
             false => self.block_bytes_min,
         };
-        Conditions { device_share, cpu_factor, block_bytes_min, ..observed }
+        let shape = self.shape(level).unwrap_or_default();
+        Conditions { device_share, cpu_factor, block_bytes_min, shape, ..observed }
+    }
+
+    /// How a level lies among the others; `None` for level 0, which is compacted by its runs, and where
+    /// nothing was seen of it yet.
+    fn shape(&self, level: Level) -> Option<Shape> {
+        let own = self.traffic(level).filter(|_| level > 0)?;
+        let above = self.traffic_above(level)?;
+        let merged = per(own.merged_bytes, above.pushed_bytes)?;
+        let ratio_now = self.levels.get(level)?.stored_ratio;
+        let shape = Shape { ratio_now, merged, ..Shape::default() };
+        let below = (level + 1..self.levels.len()).find_map(|below| self.traffic(below));
+        if let Some(below) = below {
+            let pushed_onto = per(below.merged_bytes, own.pushed_bytes)?;
+            return Some(Shape {
+                pushed_onto,
+                next: self.chooser.rewriting(below.level)?,
+                ..shape
+            });
+        }
+        // Levels that would be added are as the one above the last.
+        let merged_above = per(above.merged_bytes, self.traffic_above(above.level)?.pushed_bytes)?;
+        let fanout = per(own.stored_bytes, above.stored_bytes)?.clamp(2.0, 20.0);
+        let through = (1.0 + merged_above) / fanout.ln();
+        Some(Shape { through, next: self.chooser.rewriting(above.level)?, ..shape })
+    }
+
+    /// What went through a level that has tables. Level 0 may have none just now.
+    fn traffic(&self, level: Level) -> Option<Traffic> {
+        let of_level = self.levels.get(level)?;
+        let stored_bytes = of_level.stored_bytes;
+        let (merged_bytes, pushed_bytes) = of_level.watch.merged_and_pushed_bytes();
+        let traffic = Traffic { level, stored_bytes, merged_bytes, pushed_bytes };
+        (level == 0 || stored_bytes > 0.0).then_some(traffic)
+    }
+
+    fn traffic_above(&self, level: Level) -> Option<Traffic> {
+        (0..level).rev().find_map(|above| self.traffic(above))
     }
 
     fn choose(&mut self, level: Level, start: Compression, cpu_factor: f64) -> Choice {

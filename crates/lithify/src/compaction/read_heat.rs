@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::path::Path;
 
-pub(crate) const MAGIC: &[u8; 8] = b"LITHEAT\n";
+pub(crate) const MAGIC: &[u8; 8] = b"LITHEA2\n";
 
 /// The bytes of the file beside its records.
 const FRAME_BYTES: usize = 36;
-const RECORD_BYTES: usize = 80;
+const RECORD_BYTES: usize = 88;
 
 /// More records than a database of any use has: what says otherwise is damaged.
 const RECORDS_MAX: u32 = 1 << 20;

@@ -190,7 +190,7 @@ fn reads_are_known_again_from_the_file_beside_the_tables() {
         assert_eq!(bottom(&family.explain()).chosen, bottom(&before).chosen);
     }
     let path = std::path::Path::new(PATH).join("HEAT");
-    for damage in [&b"LITHEAT"[..], b"LITHEAT\nall of this is damage"] {
+    for damage in [&b"LITHEA2"[..], b"LITHEA2\nall of this is damage"] {
         let file = parts.world().files.open(&path, lithify::fs::OpenMode::ReadWrite).unwrap();
         file.write_at(&[std::io::IoSlice::new(damage)], 0).unwrap();
         if damage.len() < 8 {

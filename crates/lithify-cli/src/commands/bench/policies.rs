@@ -48,9 +48,15 @@ pub struct PoliciesArguments {
     /// A policy beside the ladders and auto: its name and settings of a column family
     #[arg(long = "arm", value_name = "NAME: SETTINGS", value_parser = arm)]
     arms: Vec<Arm>,
+    /// Only this policy, once for each: a ladder, auto, rule-size, rule-load, rule-skip or one of --arm
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
     /// Megabytes of rows, at most [1 to 100000]
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = range(1, 100_000))]
     mb: u64,
+    /// Seconds that a month takes, for each megabyte of rows [1 to 100, in hundredths]
+    #[arg(long, value_name = "HUNDREDTHS", default_value_t = 75, value_parser = range(1, 10_000))]
+    pace: u64,
     /// Rounds over all cells [1 to 100]
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 100))]
     repeats: u64,
@@ -78,9 +84,23 @@ fn arm(text: &str) -> Result<Arm, String> {
 /// Hours that the load stands for, and what follows it: a month together.
 const HOURS: [f64; 2] = [24.0, 706.0];
 
-/// The month in seconds, for each megabyte of rows: the price of a month is scaled by it, and reads are
-/// spread over it.
-const SECONDS_PER_MB: f64 = 0.75;
+/// All policies, or those that were named.
+fn chosen_arms(arguments: &PoliciesArguments) -> Result<Vec<Arm>, Fault> {
+    let mut arms = Arm::ladders();
+    arms.push(Arm::auto());
+    arms.extend(Arm::rules());
+    arms.extend(arguments.arms.iter().cloned());
+    if let Some(unknown) =
+        arguments.only.iter().find(|name| arms.iter().all(|arm| arm.name != **name))
+    {
+        let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        return Err(Fault::usage(format!("no policy {unknown}; there are {}", names.join(" | "))));
+    }
+    if !arguments.only.is_empty() {
+        arms.retain(|arm| arguments.only.contains(&arm.name));
+    }
+    Ok(arms)
+}
 
 /// Runs it.
 pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
@@ -92,10 +112,7 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     }
     let program = this_program(Policies::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
-    let mut arms = Arm::ladders();
-    arms.push(Arm::auto());
-    arms.extend(Arm::rules());
-    arms.extend(arguments.arms.iter().cloned());
+    let arms = chosen_arms(arguments)?;
     let matrix = Matrix {
         data: arguments.data.clone(),
         bytes: arguments.mb * 1_000_000,
@@ -103,7 +120,7 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
         arms,
         repeats: arguments.repeats,
         hours: HOURS,
-        seconds_per_mb: SECONDS_PER_MB,
+        seconds_per_mb: arguments.pace as f64 / 100.0,
         build,
     };
     let expanded = Expanded { plan: matrix.plan(), skipped: Vec::new() };

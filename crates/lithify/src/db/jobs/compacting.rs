@@ -460,7 +460,11 @@ impl DbInner {
             if let Some(deciding) = formats.deciding()
                 && !matches!(compaction.reason, Reason::CodecDebt | Reason::Manual)
             {
-                deciding.note_consumed(level, table.metadata.raw_bytes);
+                let raw_bytes = table.metadata.raw_bytes;
+                match level == compaction.target_level && level > compaction.source_level {
+                    true => deciding.note_merged(level, raw_bytes),
+                    false => deciding.note_consumed(level, raw_bytes),
+                }
             }
         }
         for (_, table) in &tables {
