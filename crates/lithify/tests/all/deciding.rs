@@ -91,6 +91,8 @@ fn levels_know_what_their_size_changes_of_rewrites() {
     assert!((0.1..1.1).contains(&ratio_now), "{ratio_now}");
     // Nothing lies below the last one, and level 0 has no target.
     assert_eq!(asked(record, last, "pushed_onto"), Some(0.0));
+    let through = asked(record, last, "through").unwrap();
+    assert!((0.2..10.0).contains(&through), "{through}");
     assert!(asked(record, last, "merged").unwrap() > 0.5);
     assert_eq!(asked(record, 0, "ratio_now"), None);
 }

@@ -54,7 +54,7 @@ pub struct PoliciesArguments {
     /// Megabytes of rows, at most [1 to 100000]
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = range(1, 100_000))]
     mb: u64,
-    /// Seconds that a month takes, for each megabyte of rows [1 to 100, in hundredths]
+    /// Hundredths of a second that a month takes, for each megabyte of rows [1 to 10000]
     #[arg(long, value_name = "HUNDREDTHS", default_value_t = 75, value_parser = range(1, 10_000))]
     pace: u64,
     /// Rounds over all cells [1 to 100]
