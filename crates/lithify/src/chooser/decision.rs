@@ -309,7 +309,7 @@ impl Chooser {
         let mut decision = Decision {
             level,
             conditions: *conditions,
-            choice: before.unwrap_or(Choice {
+            choice: before.unwrap_or_else(|| Choice {
                 method: Method { compression: self.start(), has_dictionary: false },
                 block_size_bytes: self.sizes.start_bytes(),
             }),

@@ -251,8 +251,10 @@ impl Deciding {
 
     /// A compaction from above has rewritten so many raw bytes of a level in it.
     pub(crate) fn note_merged(&self, level: Level, raw_bytes: u64) {
-        self.note_consumed(level, raw_bytes);
-        lock(&self.state).level(level).merged_bytes += raw_bytes as f64;
+        let mut state = lock(&self.state);
+        let of_level = state.level(level);
+        of_level.consumed_bytes += raw_bytes as f64;
+        of_level.merged_bytes += raw_bytes as f64;
     }
 
     /// Whether a specimen is wanted of the next table of a level.
