@@ -123,7 +123,9 @@ fn what_was_advised_before_is_kept_or_not() {
     assert!(same.starts_with("What was advised before is still good."), "{same}");
     assert_eq!(same.matches("keep it").count(), 2, "{same}");
     assert!(!same.contains("Not compared"), "{same}");
-    let half = advice(&request(&path, &["rocksdb", "cassandra"], &[]));
+    // One measurement on both sides: two of them may differ in what they say is cheapest.
+    let mut half = advice(&request(&path, &["cassandra"], &[]));
+    half.targets.insert(0, before.targets[0].clone());
     let part = compare::render(&before, &half).expect("have one in common");
     assert!(part.starts_with("Known to be still good: 1 of 3 settings."), "{part}");
     assert!(part.contains("Not compared, there only before: innodb."), "{part}");
