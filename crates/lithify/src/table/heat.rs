@@ -12,7 +12,7 @@ pub(super) struct Heat {
 /// What was loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loads {
-    /// Blocks, by lookups and by the first steps of cursors.
+    /// Blocks, by lookups and by cursors that were placed anew.
     pub(crate) point_loads: u64,
     /// Raw bytes, by cursors that went from block to block.
     pub(crate) scanned_bytes: u64,

@@ -182,10 +182,15 @@ impl TableReader {
             ahead.pass(handle);
             return Ok(frame);
         }
-        let size = ahead.miss(handle);
+        let size = ahead.miss(handle, self.is_direct);
         if size == 0 && !ahead.holds(handle) {
             let raw = self.verified_data_block(record, context)?;
-            return Ok(self.take_in(record, raw, context));
+            // Larger blocks would have spared a cursor the way to the next one, but no lookup its block.
+            match ahead.is_on_its_way() {
+                true => self.heat.note_scan(raw.len()),
+                false => self.heat.note_point(),
+            }
+            return Ok(self.cached(record, raw, context));
         }
         if !ahead.holds(handle) {
             // The index has proved that the block lies before it.
@@ -259,6 +264,11 @@ impl TableReader {
     /// Puts a block that a lookup missed into the cache.
     fn take_in(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
         self.heat.note_point();
+        self.cached(record, raw, context)
+    }
+
+    /// Puts a block into the cache, if the read is to fill it.
+    fn cached(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
                 cache.insert(*file_id, record.handle.offset, BlockKind::Data, raw)

@@ -102,6 +102,8 @@ pub(super) type Damage = Vec<(TablePart, Error)>;
 /// An open table. Shared by threads; every call may be made from any.
 pub struct TableReader {
     pub(super) file: Arc<dyn File>,
+    /// Whether reads go past the page cache.
+    pub(super) is_direct: bool,
     pub(super) footer: Footer,
     properties: TableProperties,
     /// And the file's id in it.
@@ -190,6 +192,7 @@ impl TableReader {
             let _ = tombstones.set(Arc::default());
         }
         let table = Arc::new(TableReader {
+            is_direct: file.direct_io_alignment().is_some(),
             file,
             footer,
             properties,

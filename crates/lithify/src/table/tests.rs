@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 mod damage;
 mod dictionaries;
 mod examine;
+mod loads;
 mod model;
 mod scan;
 mod two_levels;
@@ -45,6 +46,8 @@ impl Clock for TestClock {
 #[derive(Default)]
 pub(super) struct TestFile {
     pub(super) bytes: Vec<u8>,
+    /// As if reads went past the page cache.
+    pub(super) is_direct: bool,
     pub(super) is_late: bool,
     pub(super) waiting: Mutex<Vec<(IoRequest, Ticket)>>,
     pub(super) submits: AtomicU64,
@@ -96,7 +99,7 @@ impl File for TestFile {
         Ok(())
     }
     fn direct_io_alignment(&self) -> Option<usize> {
-        None
+        self.is_direct.then_some(1)
     }
     fn submit(&self, request: IoRequest) -> Submission {
         self.submits.fetch_add(1, Relaxed);
