@@ -64,7 +64,7 @@ pub fn witness_file(bytes: &mut [u8]) {
 pub fn heat(bytes: &mut [u8]) {
     put(bytes, 0, b"LITHEA2\n");
     if let Some(count) = u32_at(bytes, 24) {
-        seal_range(bytes, 0..32 + 88 * count as usize);
+        seal_range(bytes, 0..32 + 96 * count as usize);
     }
 }
 

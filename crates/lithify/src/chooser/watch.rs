@@ -8,6 +8,10 @@ use super::cost::Conditions;
 /// Reads count half after about a minute and a half: a change of the load is met within minutes.
 const READ_MEMORY_S: f64 = 120.0;
 
+/// A pause of reads that is no longer counts as reading; so does one that is shorter than the reading
+/// before it.
+const READ_PAUSE_US: u64 = 120_000_000;
+
 /// Lifetimes are those of the last hour: compactions come in bursts.
 const LIFE_MEMORY_S: f64 = 3_600.0;
 
@@ -50,6 +54,10 @@ pub struct LevelWatch {
     scanned_bytes: f64,
     /// Raw bytes times hours in which they could be read.
     read_byte_hours: f64,
+    /// How long it has been read for, without a pause that counts.
+    reading_us: u64,
+    /// Since something was read.
+    unread_us: u64,
     consumed_bytes: f64,
     merged_bytes: f64,
     /// Since something was consumed.
@@ -81,14 +89,28 @@ impl LevelWatch {
         if observed.raw_bytes > 0.0 {
             self.watched_h += seconds / 3_600.0;
         }
+        self.note_reading(observed.point_loads + observed.scanned_bytes > 0.0, passed_us);
         self.quiet_us = match observed.consumed_bytes > 0.0 {
             true => 0,
             false => self.quiet_us.saturating_add(passed_us),
         };
     }
 
+    fn note_reading(&mut self, is_read: bool, passed_us: u64) {
+        if !is_read {
+            self.unread_us = self.unread_us.saturating_add(passed_us);
+            return;
+        }
+        let pause_us = std::mem::take(&mut self.unread_us);
+        let before_us = match pause_us > self.reading_us.max(READ_PAUSE_US) {
+            true => 0,
+            false => self.reading_us.saturating_add(pause_us),
+        };
+        self.reading_us = before_us.saturating_add(passed_us);
+    }
+
     /// So many numbers are all that it knows.
-    pub const NUMBERS: usize = 9;
+    pub const NUMBERS: usize = 10;
 
     /// All that it knows, to be kept; `None` before the first observation.
     pub fn numbers(&self) -> Option<[f64; LevelWatch::NUMBERS]> {
@@ -103,6 +125,7 @@ impl LevelWatch {
             self.quiet_h(),
             self.watched_h,
             self.merged_bytes,
+            self.reading_us as f64 / 3.6e9,
         ])
     }
 
@@ -123,6 +146,7 @@ impl LevelWatch {
             quiet_h,
             watched_h,
             merged_bytes,
+            reading_h,
         ] = numbers;
         Some(LevelWatch {
             observed_us: Some(now_us),
@@ -132,6 +156,8 @@ impl LevelWatch {
             read_byte_hours,
             consumed_bytes,
             merged_bytes,
+            reading_us: (reading_h * 3.6e9) as u64,
+            unread_us: 0,
             quiet_us: (quiet_h * 3.6e9) as u64,
             life_byte_hours,
             watched_h,
@@ -160,21 +186,42 @@ impl LevelWatch {
             let points_per_mib_h = self.unseen_per_mib_h(horizon_h);
             return Conditions { lifetime_h, points_per_mib_h, ..usual };
         }
-        let mib = f64::from(1 << 20);
-        let seen_per_mib_h = self.point_loads / (self.read_byte_hours / mib);
+        let lasting = self.lasting_share(lifetime_h);
+        let seen_per_mib_h = self.seen_per_mib_h() * lasting;
         Conditions {
             lifetime_h,
             points_per_mib_h: seen_per_mib_h + self.unseen_per_mib_h(horizon_h),
-            scans_per_h: self.scanned_bytes / self.read_byte_hours,
+            scans_per_h: self.scanned_bytes / self.read_byte_hours * lasting,
             reads_known: true,
             ..usual
         }
     }
 
-    /// Whether fewer loads were seen than are expected unseen: what is decided by reads is a guess.
+    /// Whether fewer loads are expected by what was seen than unseen: what is decided by reads is a
+    /// guess.
     pub fn reads_are_a_guess(&self, horizon_h: f64) -> bool {
+        let lasting = self.lasting_share(self.lifetime_h(horizon_h));
+        self.seen_per_mib_h() * lasting < self.unseen_per_mib_h(horizon_h)
+    }
+
+    fn seen_per_mib_h(&self) -> f64 {
         let mib_hours = self.read_byte_hours / f64::from(1 << 20);
-        self.point_loads < self.unseen_per_mib_h(horizon_h) * mib_hours
+        if mib_hours > 0.0 { self.point_loads / mib_hours } else { 0.0 }
+    }
+
+    /// The share of a lifetime in which reads are expected to go on as they were seen. What has lasted for
+    /// t is in x more hours still there with a chance of t / (t + x), as for durations of all sizes: a
+    /// benchmark of ten seconds says little of a month, a day of reading much.
+    fn lasting_share(&self, lifetime_h: f64) -> f64 {
+        let reading_h = self.reading_us as f64 / 3.6e9;
+        if lifetime_h <= 0.0 {
+            return 1.0;
+        }
+        if reading_h <= 0.0 {
+            return 0.0;
+        }
+        let lifetimes = lifetime_h / reading_h;
+        lifetimes.ln_1p() / lifetimes
     }
 
     /// How long a byte is expected to live. Compactions consume it as they did so far, unless the load
@@ -225,12 +272,17 @@ mod tests {
         // A hundredth of the level is consumed in a second: a byte lives 100 s, or stays if the load ends
         // before. It has lasted 1,000 s.
         assert!(near(found.lifetime_h, 100.0 / 3_600.0 + 700.0 / 11.0), "{found:?}");
-        assert!(near(found.points_per_mib_h, 0.5 * 3_600.0), "{found:?}");
-        assert!(near(found.scans_per_h, 360.0), "{found:?}");
+        // It was read for 1,000 s, of a life of 64 h.
+        let lives = found.lifetime_h * 3.6;
+        let lasting = (1.0 + lives).ln() / lives;
+        let unseen = watch.unseen_per_mib_h(700.0);
+        assert!(near(found.points_per_mib_h, 0.5 * 3_600.0 * lasting + unseen), "{found:?}");
+        assert!(near(found.scans_per_h, 360.0 * lasting), "{found:?}");
         assert_eq!(found.table_raw_bytes, 10.0 * MIB);
         let (merged, pushed) = watch.merged_and_pushed_bytes();
         assert!(near(pushed / merged, 3.0), "{merged} {pushed}");
         assert!(!watch.reads_are_a_guess(700.0) && watch.reads_are_a_guess(1.0));
+        assert!(near(watch.lasting_share(found.lifetime_h), lasting));
         // Reads end: after ten minutes hardly a trace of reads is left.
         let quiet = Observed { raw_bytes: 100.0 * MIB, ..Observed::default() };
         watch.observe(1_600_000_000, &quiet);
@@ -246,5 +298,34 @@ mod tests {
         assert_eq!(again.conditions(700.0), watch.conditions(700.0));
         assert_eq!(LevelWatch::from_numbers([f64::NAN; LevelWatch::NUMBERS], 5), None);
         assert_eq!(LevelWatch::from_numbers([-1.0; LevelWatch::NUMBERS], 5), None);
+    }
+
+    #[test]
+    fn reads_are_expected_to_go_on_by_how_long_they_have_lasted() {
+        let of_reads = |point_loads: f64| Observed {
+            raw_bytes: 100.0 * MIB,
+            point_loads,
+            ..Observed::default()
+        };
+        let observe = |watch: &mut LevelWatch, seconds: std::ops::Range<u64>, loads: f64| {
+            seconds.for_each(|second| watch.observe(second * 1_000_000, &of_reads(loads)));
+        };
+        let hours = |watch: &LevelWatch| watch.lasting_share(700.0) * 700.0;
+        let mut watch = LevelWatch::default();
+        observe(&mut watch, 0..1, 0.0);
+        assert_eq!(watch.lasting_share(700.0), 0.0);
+        // Ten seconds: two minutes more. A day: three and a half.
+        observe(&mut watch, 1..11, 5.0);
+        assert!((hours(&watch) * 3_600.0 - 124.4).abs() < 1.0, "{}", hours(&watch));
+        observe(&mut watch, 11..86_401, 5.0);
+        assert!((hours(&watch) / 24.0 - 3.4).abs() < 0.1, "{}", hours(&watch));
+        // A pause of an hour is part of it. One that is longer than the day is not.
+        observe(&mut watch, 86_401..90_001, 0.0);
+        observe(&mut watch, 90_001..90_002, 5.0);
+        assert!(hours(&watch) > 24.0 * 3.4);
+        observe(&mut watch, 90_002..181_000, 0.0);
+        observe(&mut watch, 181_000..181_001, 5.0);
+        assert!(hours(&watch) * 3_600.0 < 20.0, "{}", hours(&watch));
+        assert_eq!(watch.lasting_share(0.0), 1.0);
     }
 }

@@ -18,7 +18,7 @@ pub(crate) const MAGIC: &[u8; 8] = b"LITHEA2\n";
 
 /// The bytes of the file beside its records.
 const FRAME_BYTES: usize = 36;
-const RECORD_BYTES: usize = 88;
+const RECORD_BYTES: usize = 96;
 
 /// More records than a database of any use has: what says otherwise is damaged.
 const RECORDS_MAX: u32 = 1 << 20;
