@@ -209,7 +209,7 @@ impl LevelWatch {
         if mib_hours > 0.0 { self.point_loads / mib_hours } else { 0.0 }
     }
 
-    /// The share of a lifetime in which reads are expected to go on as they were seen. What has lasted for
+    /// The share of a lifetime in which reads are expected to continue as they were seen. What has lasted for
     /// t is in x more hours still there with a chance of t / (t + x), as for durations of all sizes: a
     /// benchmark of ten seconds says little of a month, a day of reading much.
     fn lasting_share(&self, lifetime_h: f64) -> f64 {

@@ -64,7 +64,8 @@ pub struct LevelExplanation {
 pub struct Expected {
     /// Hours from a byte's writing until a compaction consumes it.
     pub lifetime_h: f64,
-    /// Loads of blocks by lookups, for each raw MiB and hour; `None`: not known.
+    /// Loads of blocks by lookups, for each raw MiB and hour of the lifetime: what was seen counts for as
+    /// long as it may last. `None`: not known.
     pub point_loads_per_mib_h: Option<f64>,
     /// How often in an hour scans load the level; `None`: not known.
     pub scans_per_h: Option<f64>,
