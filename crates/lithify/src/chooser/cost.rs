@@ -237,8 +237,8 @@ pub fn price(
     let life_h = conditions.lifetime_h;
     let life_months = life_h / HOURS_PER_MONTH;
     let points_per_mib = (conditions.points_per_mib_h * life_h).max(POINTS_PER_MIB_MIN);
-    // The entry of a block takes memory that others would have in the cache. Their loads come on top:
-    // with blocks of 2 KiB instead of 16, a twelfth of all lookups found their block no more.
+    // The entry of a block takes memory that others would have in the cache. Their loads come on top. That
+    // is a lower bound: with much in the cache, an entry displaces more hits than this share of misses.
     let displaced = conditions.index_entry_bytes / size;
     let points_per_byte = points_per_mib / f64::from(1 << 20) * (1.0 + displaced);
     let scans = conditions.scans_per_h * life_h;
