@@ -342,9 +342,8 @@ impl Chooser {
     /// it than with lz4, either one that is rewritten at once or one that stays and is read.
     fn start(&self) -> Compression {
         let size = self.sizes.start_bytes();
-        let horizon_h = f64::from(self.prices.horizon_s) / 3_600.0;
         let soon = Conditions { lifetime_h: 0.0, ..Conditions::default() };
-        let stays = LevelWatch::default().conditions(horizon_h);
+        let stays = LevelWatch::default().conditions(self.prices.horizon_h());
         let is_cheaper = |conditions: &Conditions| {
             let cost = |usual: &Behaviour| price(usual, size, conditions, &self.prices).total();
             cost(&USUAL_REFERENCE) < cost(&USUAL_FAST)

@@ -94,6 +94,11 @@ impl Prices {
         horizon_s: 730 * 3_600,
     };
 
+    /// No byte is expected to live longer, in hours.
+    pub(crate) fn horizon_h(&self) -> f64 {
+        f64::from(self.horizon_s) / 3_600.0
+    }
+
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let price = match name {
             "cpu" => &mut self.cpu_second,

@@ -8,9 +8,11 @@ use super::cost::Conditions;
 /// Reads count half after about a minute and a half: a change of the load is met within minutes.
 const READ_MEMORY_S: f64 = 120.0;
 
-/// A pause of reads that is no longer counts as reading; so does one that is shorter than the reading
-/// before it.
-const READ_PAUSE_US: u64 = 120_000_000;
+/// A pause of reads that is no longer counts as reading: its rate is still known. So does one that is
+/// shorter than the reading before it.
+const READ_PAUSE_US: u64 = READ_MEMORY_S as u64 * 1_000_000;
+
+const US_PER_HOUR: f64 = 3.6e9;
 
 /// Lifetimes are those of the last hour: compactions come in bursts.
 const LIFE_MEMORY_S: f64 = 3_600.0;
@@ -125,7 +127,7 @@ impl LevelWatch {
             self.quiet_h(),
             self.watched_h,
             self.merged_bytes,
-            self.reading_us as f64 / 3.6e9,
+            self.reading_h(),
         ])
     }
 
@@ -156,9 +158,9 @@ impl LevelWatch {
             read_byte_hours,
             consumed_bytes,
             merged_bytes,
-            reading_us: (reading_h * 3.6e9) as u64,
+            reading_us: (reading_h * US_PER_HOUR) as u64,
             unread_us: 0,
-            quiet_us: (quiet_h * 3.6e9) as u64,
+            quiet_us: (quiet_h * US_PER_HOUR) as u64,
             life_byte_hours,
             watched_h,
         })
@@ -172,7 +174,12 @@ impl LevelWatch {
 
     /// Hours since a compaction consumed something.
     fn quiet_h(&self) -> f64 {
-        self.quiet_us as f64 / 3.6e9
+        self.quiet_us as f64 / US_PER_HOUR
+    }
+
+    /// Hours for which it has been read, without a pause that counts.
+    fn reading_h(&self) -> f64 {
+        self.reading_us as f64 / US_PER_HOUR
     }
 
     /// What to expect. Bytes of which none was consumed yet live until the horizon.
@@ -186,12 +193,11 @@ impl LevelWatch {
             let points_per_mib_h = self.unseen_per_mib_h(horizon_h);
             return Conditions { lifetime_h, points_per_mib_h, ..usual };
         }
-        let lasting = self.lasting_share(lifetime_h);
-        let seen_per_mib_h = self.seen_per_mib_h() * lasting;
+        let scans_per_h = self.scanned_bytes / self.read_byte_hours;
         Conditions {
             lifetime_h,
-            points_per_mib_h: seen_per_mib_h + self.unseen_per_mib_h(horizon_h),
-            scans_per_h: self.scanned_bytes / self.read_byte_hours * lasting,
+            points_per_mib_h: self.seen_per_mib_h(lifetime_h) + self.unseen_per_mib_h(horizon_h),
+            scans_per_h: scans_per_h * self.lasting_share(lifetime_h),
             reads_known: true,
             ..usual
         }
@@ -200,27 +206,27 @@ impl LevelWatch {
     /// Whether fewer loads are expected by what was seen than unseen: what is decided by reads is a
     /// guess.
     pub fn reads_are_a_guess(&self, horizon_h: f64) -> bool {
-        let lasting = self.lasting_share(self.lifetime_h(horizon_h));
-        self.seen_per_mib_h() * lasting < self.unseen_per_mib_h(horizon_h)
+        self.seen_per_mib_h(self.lifetime_h(horizon_h)) < self.unseen_per_mib_h(horizon_h)
     }
 
-    fn seen_per_mib_h(&self) -> f64 {
+    /// Loads that are expected by what was seen, per hour of the lifetime and MiB.
+    fn seen_per_mib_h(&self, lifetime_h: f64) -> f64 {
         let mib_hours = self.read_byte_hours / f64::from(1 << 20);
-        if mib_hours > 0.0 { self.point_loads / mib_hours } else { 0.0 }
+        let seen = if mib_hours > 0.0 { self.point_loads / mib_hours } else { 0.0 };
+        seen * self.lasting_share(lifetime_h)
     }
 
     /// The share of a lifetime in which reads are expected to continue as they were seen. What has lasted for
     /// t is in x more hours still there with a chance of t / (t + x), as for durations of all sizes: a
     /// benchmark of ten seconds says little of a month, a day of reading much.
     fn lasting_share(&self, lifetime_h: f64) -> f64 {
-        let reading_h = self.reading_us as f64 / 3.6e9;
         if lifetime_h <= 0.0 {
             return 1.0;
         }
-        if reading_h <= 0.0 {
+        if self.reading_us == 0 {
             return 0.0;
         }
-        let lifetimes = lifetime_h / reading_h;
+        let lifetimes = lifetime_h / self.reading_h();
         lifetimes.ln_1p() / lifetimes
     }
 
@@ -301,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_are_expected_to_go_on_by_how_long_they_have_lasted() {
+    fn reads_are_expected_to_continue_by_how_long_they_have_lasted() {
         let of_reads = |point_loads: f64| Observed {
             raw_bytes: 100.0 * MIB,
             point_loads,

@@ -489,7 +489,7 @@ impl State {
     }
 
     fn conditions(&mut self, level: Level, cpu_factor: f64) -> Conditions {
-        let horizon_h = f64::from(self.chooser.prices().horizon_s) / 3_600.0;
+        let horizon_h = self.chooser.prices().horizon_h();
         let device_share = self.device_share;
         let watch = &self.level(level).watch;
         let (observed, is_guess) =
