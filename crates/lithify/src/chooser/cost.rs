@@ -301,4 +301,26 @@ mod tests {
         assert!(near(rewrites(1.0, last), 0.5 * 2.0 * of_below / 5.0), "{}", rewrites(1.0, last));
         assert!(rewrites(0.5, last).abs() < 1e-6);
     }
+
+    #[test]
+    fn reads_that_reach_the_device_take_cpu() {
+        let of = |points_per_mib_h: f64, scans_per_h: f64, device_share: f64| {
+            let conditions = Conditions {
+                lifetime_h: 1.0,
+                points_per_mib_h,
+                scans_per_h,
+                device_share,
+                index_entry_bytes: 0.0,
+                ..Conditions::default()
+            };
+            price(&Behaviour::RAW, 1 << 20, &conditions, &Prices::BALANCED)
+        };
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-3;
+        // A million loads of each MiB take 20 s of CPU; a GB has 954 MiB.
+        let points = of(1e6, 0.0, 1.0).points - of(1e6, 0.0, 0.0).points;
+        assert!(near(points, 11.0 * 20.0 * 1e9 / 1_048_576.0), "{points}");
+        // A scan of a GB is read in 61,035 pieces of 16 KiB, each of 20 us.
+        let scans = of(0.0, 1.0, 1.0).scans - of(0.0, 1.0, 0.0).scans;
+        assert!(near(scans, 11.0 * 20e-6 * 1e9 / 16_384.0), "{scans}");
+    }
 }

@@ -333,5 +333,9 @@ mod tests {
         observe(&mut watch, 181_000..181_001, 5.0);
         assert!(hours(&watch) * 3_600.0 < 20.0, "{}", hours(&watch));
         assert_eq!(watch.lasting_share(0.0), 1.0);
+        // A restart forgets nothing of it.
+        observe(&mut watch, 181_001..190_000, 5.0);
+        let again = LevelWatch::from_numbers(watch.numbers().unwrap(), 5).unwrap();
+        assert_eq!(hours(&again), hours(&watch));
     }
 }
