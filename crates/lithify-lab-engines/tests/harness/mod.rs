@@ -52,14 +52,18 @@ pub fn conforms_in_all(engine: &EngineName, settings: &EngineSettings) {
     assert!(failures.is_empty(), "{engine}: {}", failures.join("\n"));
 }
 
-/// Puts `count` keys of a random order, of which half the value shrinks.
+/// Puts `count` keys of a random order, of which half the value shrinks; always the same ones.
 pub fn fill(engine: &dyn Engine, count: u64) {
+    fill_on(engine, &mut 1, count);
+}
+
+/// The same, and others by the next call.
+pub fn fill_on(engine: &dyn Engine, random: &mut u64, count: u64) {
     let mut session = engine.session().expect("a session");
     let mut batch = WriteBatch::new();
-    let mut random = 1u64;
     for _ in 0..count {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        let key = format!("{:016x}", random >> 8);
+        *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let key = format!("{:016x}", *random >> 8);
         let value = format!("{key}{:0>84}", key);
         batch.clear();
         batch.put(SpaceId(0), key.as_bytes(), value.as_bytes());
