@@ -348,8 +348,8 @@ settings! {
         /// bottom; a fourth one in front of them is for L0 alone. Or decided by measured costs: auto,
         /// auto:space, auto:throughput, auto:endurance, prices:cpu=…,write=…,month=…,read=….
         compression: CompressionPolicy = CompressionPolicy::default(), "policy", 0..=0;
-        /// Target size of a data block before compression. 0: 16 KiB, or decided with the compression
-        /// where that is decided by cost. If rows are larger than a tenth of it, a
+        /// Target size of a data block before compression, at least 512. 0: 16 KiB, or decided with the
+        /// compression where that is decided by cost. If rows are larger than a tenth of it, a
         /// block ends at the row boundary nearest to the target.
         block_size_bytes: usize = 0, "bytes", 0..=4 * MIB;
         /// Tables written by compactions are cut at about this size.
@@ -557,9 +557,19 @@ mod tests {
             (decided.clone(), true)
         );
         assert_eq!(CfOptions::from_text(&decided.to_string()).unwrap(), decided);
-        for text in ["compression=auto:cheap", "compression=prices:cpu=1", "block_size_bytes=100"] {
+        let balanced: CfOptions = "compression=auto:balanced".parse().unwrap();
+        assert_eq!(balanced, "compression=auto".parse().unwrap());
+        for (text, expected) in [
+            ("compression=auto:cheap", "auto:throughput"),
+            ("compression=AUTO", "auto:throughput"),
+            ("compression=Prices:cpu=1", "auto:throughput"),
+            ("compression=prices:cpu=1", "prices"),
+            ("compression=best", "one of none"),
+            ("block_size_bytes=100", "512"),
+        ] {
             let error = text.parse::<CfOptions>().unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::InvalidArgument, "{error}");
+            assert!(error.to_string().contains(expected), "{text}: {error}");
         }
     }
 

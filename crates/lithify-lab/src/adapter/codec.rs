@@ -143,6 +143,12 @@ impl FromStr for Ladder {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with("auto") || text.starts_with("prices:") {
+            return Err(format!(
+                "{text} is a decision of Lithify: measure it with --engine lithify-auto, or with \
+                 --option compression={text} --option block_size_bytes=0"
+            ));
+        }
         let codecs: Vec<Codec> = text.split(',').map(str::parse).collect::<Result<_, _>>()?;
         match codecs[..] {
             [all] => Ok(Ladder { small: all, middle: all, bottom: all }),

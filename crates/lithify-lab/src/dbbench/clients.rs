@@ -163,7 +163,7 @@ impl<'a> Loop<'a> {
                 self.reader(engine, keys, count, read_one)
             }
             benchmark if benchmark.is_seek() => self.reader(engine, keys, count, seek),
-            _ => self.writer(engine, keys, count),
+            _ => self.writer(engine, seed, count),
         }
     }
 
@@ -180,13 +180,8 @@ impl<'a> Loop<'a> {
     }
 
     /// Puts keys as fast as the limit lets it.
-    fn writer(
-        &self,
-        engine: &dyn Engine,
-        keys: KeyStream,
-        count: &Count,
-    ) -> EngineResult<ClientEnd> {
-        let mut put = Put::new(self.spec, keys);
+    fn writer(&self, engine: &dyn Engine, seed: u64, count: &Count) -> EngineResult<ClientEnd> {
+        let mut put = Put::new(self.spec, self.benchmark, seed);
         let timed = self.spec.operations(self.benchmark).is_none();
         let mut trace = match timed {
             true => Trace::of_seconds(self.spec.duration_seconds),
@@ -215,8 +210,7 @@ impl<'a> Loop<'a> {
     /// Puts random keys until the clients are done, one at least; the limit is asked after each.
     fn background_writer(&self, engine: &dyn Engine) -> EngineResult<ClientEnd> {
         // The writer draws its keys as any writer does, whatever the readers beside it do.
-        let keys = key_stream(self.spec, Benchmark::Overwrite, self.first_seed);
-        let mut put = Put::new(self.spec, keys);
+        let mut put = Put::new(self.spec, Benchmark::Overwrite, self.first_seed);
         let mut trace = Trace::open_ended();
         self.barrier.wait();
         let cpu_before_us = thread_cpu_us();
@@ -390,11 +384,16 @@ struct Put {
 }
 
 impl Put {
-    fn new(spec: &DbSpec, keys: KeyStream) -> Put {
+    /// Of a client with this seed.
+    fn new(spec: &DbSpec, benchmark: Benchmark, seed: u64) -> Put {
+        let (length_bytes, ratio) = (spec.value_bytes as usize, spec.compression_ratio);
         Put {
-            keys,
+            keys: key_stream(spec, benchmark, seed),
             key: Key::new(spec.key_bytes as usize),
-            values: Values::new(spec.value_bytes as usize, spec.compression_ratio),
+            values: match spec.fresh_values {
+                true => Values::fresh(length_bytes, ratio, seed),
+                false => Values::new(length_bytes, ratio),
+            },
             batch: WriteBatch::new(),
         }
     }

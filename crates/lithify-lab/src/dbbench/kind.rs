@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use super::plan::{DbPlan, DbRecord, shortened};
-use super::spec::{DbCell, DbJob, Role, SCHEMA};
+use super::spec::{DEFAULT_BATCH_SIZE, DbCell, DbJob, DbSpec, Role, SCHEMA};
 use super::{csv, measure, page};
 use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
+use crate::adapter::settings::DurabilityMode;
 use crate::comparison::results::ResultSet;
+use crate::keyvalue::entries::HALF;
 use crate::kind::Kind;
 use crate::kind::command::{Line, joined};
 use crate::run::RunError;
@@ -97,6 +99,7 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         .unless(Some(8), "--max-bytes-for-level-multiplier", settings.fanout)
         .unless(Some(8192), "--block-size", settings.block_bytes)
         .unless(Some(2), "--max-background-jobs", settings.background_threads);
+    line = with_shape(line, spec);
     for (name, value) in &settings.options {
         line = line.with("--option", format!("{name}={value}"));
     }
@@ -104,6 +107,31 @@ fn of_db(record: &DbRecord) -> Option<Line> {
         line = line.with("--compression", ladder);
     }
     Some(line.unless(Some(Allocator::System), "--allocator", spec.allocator))
+}
+
+/// With what is seldom changed of the operations and of how they are acknowledged.
+fn with_shape(mut line: Line, spec: &DbSpec) -> Line {
+    if let Some(reads) = spec.reads {
+        line = line.with("--reads", reads);
+    }
+    if let Some(writes) = spec.writes {
+        line = line.with("--writes", writes);
+    }
+    line = line
+        .unless(Some(HALF), "--compression-ratio", spec.compression_ratio)
+        .unless(Some(10), "--seek-nexts", spec.seek_nexts)
+        .unless(Some(DEFAULT_BATCH_SIZE), "--batch-size", spec.batch_size)
+        .unless(Some(0), "--benchmark-write-rate-limit", spec.write_rate_bytes_per_s)
+        .unless(Some(301), "--seed", spec.seed);
+    let flags = [
+        (spec.fresh_values, "--fresh-values"),
+        (spec.reverse_iterator, "--reverse-iterator"),
+        (!spec.settle, "--no-settle"),
+        (spec.settings.direct_reads, "--use-direct-reads"),
+        (spec.settings.durability == DurabilityMode::Sync, "--sync"),
+        (spec.settings.durability == DurabilityMode::None, "--disable-wal"),
+    ];
+    flags.iter().filter(|(is_set, _)| *is_set).fold(line, |line, (_, flag)| line.with_flag(flag))
 }
 
 /// With the controls of loops, and where they are not everywhere, how far they go.
@@ -124,6 +152,7 @@ fn with_controls(line: Line, plan: &DbPlan, repeats: u64) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapter::settings::EngineSettings;
     use crate::loop_experiment::sample;
 
     #[test]
@@ -131,5 +160,34 @@ mod tests {
         let loops = sample::record(&sample::plan(3));
         let db = of_db(&loops.run).expect("has cells").0;
         assert!(db.starts_with("lithify bench db --engine "), "{db}");
+    }
+
+    #[test]
+    fn the_command_of_loops_has_what_was_changed() {
+        let loops = sample::record(&sample::plan(3));
+        let spec = DbSpec {
+            reads: Some(7),
+            seed: 5,
+            fresh_values: true,
+            settle: false,
+            compression_ratio: 0.25,
+            settings: EngineSettings {
+                durability: DurabilityMode::None,
+                ..loops.run.plan.cells[0].spec.settings.clone()
+            },
+            ..loops.run.plan.cells[0].spec.clone()
+        };
+        let text = with_shape(Line::new("db"), &spec).0;
+        for flag in [
+            " --reads 7",
+            " --seed 5",
+            " --fresh-values",
+            " --no-settle",
+            " --compression-ratio 0.25",
+            " --disable-wal",
+        ] {
+            assert!(text.contains(flag), "{flag} of {text}");
+        }
+        assert!(!text.contains("--sync") && !text.contains("--batch-size"), "{text}");
     }
 }

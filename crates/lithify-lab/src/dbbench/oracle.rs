@@ -184,8 +184,13 @@ pub(super) fn contents_after(
     }
     let before = if benchmark.is_fill() { Some(0) } else { before };
     let text = format!(
-        "{before:?} {benchmark} {} {:?} {first_seed} {} {} {}",
-        spec.num, spec.writes, spec.key_bytes, spec.value_bytes, spec.compression_ratio
+        "{before:?} {benchmark} {} {:?} {first_seed} {} {} {} {}",
+        spec.num,
+        spec.writes,
+        spec.key_bytes,
+        spec.value_bytes,
+        spec.compression_ratio,
+        spec.fresh_values
     );
     before.map(|_| twox_hash::XxHash3_64::oneshot(text.as_bytes()))
 }

@@ -82,11 +82,12 @@ pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
     let spec: &DbSpec = &result.cell.spec;
     let settings = &spec.settings;
     let mut text = format!(
-        "{} of {} + {} bytes ({} random), {} threads, {}, write rate {}, seed {}\n",
+        "{} of {} + {} bytes ({} random{}), {} threads, {}, write rate {}, seed {}\n",
         plural(spec.num, "key"),
         spec.key_bytes,
         spec.value_bytes,
         spec.compression_ratio,
+        if spec.fresh_values { ", made anew" } else { "" },
         spec.threads,
         match spec.duration_seconds {
             0 => "by operations".to_owned(),

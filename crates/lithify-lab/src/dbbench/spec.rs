@@ -52,6 +52,9 @@ pub struct DbSpec {
     pub value_bytes: u64,
     /// Share of a value that is random; the rest repeats it.
     pub compression_ratio: f64,
+    /// Every value is made anew; otherwise they are cut from 1 MiB, as the original's are.
+    #[serde(default)]
+    pub fresh_values: bool,
     /// Clients.
     pub threads: u64,
     /// How long a step runs, seconds; 0 for a number of operations instead.

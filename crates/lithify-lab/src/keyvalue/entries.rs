@@ -34,29 +34,72 @@ const BUFFER_SEED: u64 = 301;
 /// Values of which half is random, the rest repeats it.
 pub(crate) const HALF: f64 = 0.5;
 
-/// Values that compress to about a given share: slices at a moving offset of one buffer.
+/// Values that compress to about a given share: slices at a moving offset of one buffer, or made anew.
 #[derive(Clone, Debug)]
 pub(crate) struct Values {
     buffer: Vec<u8>,
     length_bytes: usize,
     offset: usize,
+    fresh: Option<FreshPieces>,
+}
+
+/// Pieces of the same shape of which none comes twice.
+#[derive(Clone, Debug)]
+struct FreshPieces {
+    random: Random,
+    random_bytes: usize,
+}
+
+impl FreshPieces {
+    /// Fills `value` with them. Eight characters are made of each number: a driver that took one
+    /// number for each would take longer than a put.
+    fn fill(&mut self, value: &mut [u8]) {
+        for piece in value.chunks_mut(PIECE_BYTES) {
+            let (random, repeated) = piece.split_at_mut(self.random_bytes.min(piece.len()));
+            for characters in random.chunks_mut(8) {
+                for (to, from) in characters.iter_mut().zip(self.random.next_u64().to_le_bytes()) {
+                    *to = b' ' + (u16::from(from) * 95 >> 8) as u8;
+                }
+            }
+            for (to, from) in repeated.iter_mut().zip(random.iter().cycle()) {
+                *to = *from;
+            }
+        }
+    }
+}
+
+/// How much of a piece is random.
+fn random_bytes(ratio: f64) -> usize {
+    ((PIECE_BYTES as f64 * ratio) as usize).clamp(1, PIECE_BYTES)
 }
 
 impl Values {
     /// Values of `length_bytes`, of which the share `ratio` is random.
     pub(crate) fn new(length_bytes: usize, ratio: f64) -> Values {
-        let random_bytes = ((PIECE_BYTES as f64 * ratio) as usize).clamp(1, PIECE_BYTES);
+        let random_bytes = random_bytes(ratio);
         let mut state = BUFFER_SEED;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES.max(length_bytes) + PIECE_BYTES);
         while buffer.len() < BUFFER_BYTES.max(length_bytes) {
             let piece: Vec<u8> = (0..random_bytes).map(|_| printable(&mut state)).collect();
             buffer.extend(piece.iter().cycle().take(PIECE_BYTES));
         }
-        Values { buffer, length_bytes, offset: 0 }
+        Values { buffer, length_bytes, offset: 0, fresh: None }
+    }
+
+    /// Values of the same shape that never come again: the buffer of the others comes round after
+    /// 1 MiB, which a dictionary or a large window learns.
+    pub(crate) fn fresh(length_bytes: usize, ratio: f64, seed: u64) -> Values {
+        let random = Random::new(seed, BUFFER_SEED);
+        let fresh = Some(FreshPieces { random, random_bytes: random_bytes(ratio) });
+        Values { buffer: vec![0; length_bytes], length_bytes, offset: 0, fresh }
     }
 
     /// The next value.
     pub(crate) fn next(&mut self) -> &[u8] {
+        if let Some(fresh) = &mut self.fresh {
+            fresh.fill(&mut self.buffer);
+            return &self.buffer;
+        }
         if self.offset + self.length_bytes > self.buffer.len() {
             self.offset = 0;
         }
@@ -154,6 +197,29 @@ mod tests {
         let value = quarter.next();
         assert_eq!((&value[..25], &value[25..50]), (&value[50..75], &value[75..]));
         assert_ne!(value[..10], value[10..20]);
+    }
+
+    #[test]
+    fn fresh_values_never_come_again() {
+        let values = |seed| {
+            let mut values = Values::fresh(400, HALF, seed);
+            (0..2 * BUFFER_BYTES / 400).map(|_| values.next().to_vec()).collect::<Vec<_>>()
+        };
+        let one = values(301);
+        let pieces = one.iter().flat_map(|value| value.chunks(PIECE_BYTES));
+        assert!(pieces.clone().all(|piece| piece[..50] == piece[50..]));
+        let distinct: std::collections::BTreeSet<&[u8]> = pieces.clone().collect();
+        assert_eq!(distinct.len(), pieces.count());
+        assert!(one.iter().flatten().all(|byte| (b' '..b' ' + 95).contains(byte)));
+        let used: std::collections::BTreeSet<&u8> = one.iter().flatten().collect();
+        assert_eq!(used.len(), 95);
+        assert_eq!(one, values(301));
+        assert!(values(302).iter().all(|value| !one.contains(value)));
+        // A value that ends within a piece.
+        let mut short = Values::fresh(130, 0.25, 1);
+        let value = short.next();
+        assert_eq!((value.len(), &value[100..125]), (130, &value[100..125]));
+        assert_eq!(value[125..130], value[100..105]);
     }
 
     #[test]

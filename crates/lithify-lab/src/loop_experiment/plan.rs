@@ -172,6 +172,7 @@ fn spec(
         key_bytes: workload.key_bytes,
         value_bytes: workload.value_bytes,
         compression_ratio: workload.compression_ratio,
+        fresh_values: false,
         threads: scale.clients,
         duration_seconds: scale.test_seconds,
         seek_nexts: 0,

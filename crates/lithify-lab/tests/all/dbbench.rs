@@ -32,6 +32,7 @@ fn spec(engine: EngineName, benchmarks: &[Benchmark]) -> DbSpec {
         key_bytes: 16,
         value_bytes: 100,
         compression_ratio: 0.5,
+        fresh_values: false,
         threads: 1,
         duration_seconds: 0,
         seek_nexts: 10,

@@ -225,11 +225,14 @@ impl fmt::Display for Objective {
 impl FromStr for Objective {
     type Err = Error;
 
-    /// Parses what `Display` writes. Every failure is [`crate::ErrorKind::InvalidArgument`].
+    /// Parses what `Display` writes, and `auto:balanced` for `auto`. Every failure is
+    /// [`crate::ErrorKind::InvalidArgument`].
     fn from_str(text: &str) -> Result<Self> {
         if let Some(prices) = text.strip_prefix("prices:") {
             return prices.parse().map(Objective::Prices);
         }
+        // Reports name the prices of `auto` so.
+        let text = if text == "auto:balanced" { "auto" } else { text };
         let named = Objective::NAMED.iter().find(|(_, name)| *name == text);
         named.map(|(objective, _)| *objective).ok_or_else(|| {
             let names = "auto, auto:throughput, auto:endurance, auto:space or prices:cpu=…";

@@ -152,7 +152,10 @@ impl FromStr for CompressionPolicy {
     /// Codecs as [`CodecPolicy`] reads them, or an [`Objective`]. Every failure is
     /// [`crate::ErrorKind::InvalidArgument`].
     fn from_str(text: &str) -> Result<Self> {
-        match text.starts_with("auto") || text.starts_with("prices:") {
+        let is_objective = |name: &str| {
+            text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+        };
+        match is_objective("auto") || is_objective("prices:") {
             true => text.parse().map(CompressionPolicy::Decided),
             false => text.parse().map(CompressionPolicy::Levels),
         }

@@ -8,7 +8,7 @@ use super::table::{NoClock, context_pool};
 use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
 use crate::codec::{CodecId, Compression, ContextPool};
 use crate::compaction::levels::LevelTargets;
-use crate::compaction::{Evidence, TablePlace};
+use crate::compaction::{CompressionPolicy, Evidence, TablePlace};
 use crate::db::tree_shape;
 use crate::fs::{FileSystem, OpenMode};
 use crate::manifest::{
@@ -81,8 +81,8 @@ pub struct LevelSum {
     pub raw_bytes: u64,
     /// Bytes that the level should have at most; 0 for level 0 and levels above the base level.
     pub target_bytes: u64,
-    /// The codec that the policy asks for.
-    pub asked: Compression,
+    /// The codec that the policy asks for; `None` where it is decided for each table.
+    pub asked: Option<Compression>,
     /// How many tables were written with which codec, as their properties say.
     pub found: BTreeMap<String, u64>,
     /// How many data blocks are stored with which codec, as the tables' indexes say.
@@ -124,7 +124,7 @@ pub struct TableLine {
 
 impl LevelSum {
     /// An empty level.
-    pub(super) fn new(level: Level, target_bytes: u64, asked: Compression) -> Self {
+    pub(super) fn new(level: Level, target_bytes: u64, asked: Option<Compression>) -> Self {
         LevelSum {
             level,
             files: 0,
@@ -176,7 +176,7 @@ impl LevelSum {
 impl FamilyLevels {
     /// All levels together. Nothing is asked of the whole.
     pub fn total(&self) -> LevelSum {
-        let mut total = LevelSum::new(0, 0, Compression::NONE);
+        let mut total = LevelSum::new(0, 0, None);
         self.tables.iter().for_each(|table| total.add(table));
         total
     }
@@ -185,7 +185,7 @@ impl FamilyLevels {
 impl Levels {
     /// All column families together. Nothing is asked of the whole.
     pub fn total(&self) -> LevelSum {
-        let mut total = LevelSum::new(0, 0, Compression::NONE);
+        let mut total = LevelSum::new(0, 0, None);
         self.families.iter().flat_map(|family| &family.tables).for_each(|table| total.add(table));
         total
     }
@@ -310,8 +310,10 @@ impl Inspector<'_> {
             .map(|level| {
                 let target_bytes = targets.target_bytes.get(level).copied().unwrap_or(0);
                 let place = TablePlace { family: Some(id), level, level_count };
-                let asked = formats.decide(&place, &Evidence::default());
-                LevelSum::new(level, target_bytes, asked.compression)
+                let is_given = matches!(options.compression, CompressionPolicy::Levels(_));
+                let asked =
+                    is_given.then(|| formats.decide(&place, &Evidence::default()).compression);
+                LevelSum::new(level, target_bytes, asked)
             })
             .collect();
         let tables: Vec<TableLine> =

@@ -143,13 +143,18 @@ impl LevelSum {
         ]
     }
 
+    /// The codec that the policy asks for, or that it decides.
+    fn asked_text(&self) -> String {
+        self.asked.map_or("auto".to_string(), |codec| codec.to_string())
+    }
+
     fn level_row(&self, base_level: usize) -> Vec<String> {
         let target = match self.target_bytes {
             0 => "-".to_string(),
             bytes => size(bytes),
         };
         let base = if self.level == base_level { " base" } else { "" };
-        self.row(&format!("L{}{base}", self.level), &self.asked.to_string(), &target)
+        self.row(&format!("L{}{base}", self.level), &self.asked_text(), &target)
     }
 
     fn json(&self, json: &mut JsonWriter) {
@@ -258,7 +263,7 @@ impl FamilyLevels {
             for level in &self.levels {
                 json.object(|json| {
                     json.key("level").number(level.level as u64);
-                    json.key("asked").string(&level.asked.to_string());
+                    json.key("asked").string(&level.asked_text());
                     json.key("target_bytes").number(level.target_bytes);
                     level.json(json);
                 });

@@ -151,6 +151,12 @@ struct Workload {
     #[arg(long, alias = "compression_ratio", value_name = "SHARE", default_value_t = 0.5,
         value_parser = share)]
     compression_ratio: f64,
+    /// Make every value anew: those of the original come again after 1 MiB, which a dictionary or a
+    /// large window learns
+    #[arg(long, value_name = "true|false", num_args = 0..=1,
+        require_equals = true, default_value = "false",
+        default_missing_value = "true", value_parser = flag, hide_possible_values = true)]
+    fresh_values: bool,
     /// Clients [1 to 1000]
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = range(1, 1000))]
     threads: u64,
@@ -366,6 +372,7 @@ impl DbArguments {
                 key_bytes: workload.key_size,
                 value_bytes: workload.value_size,
                 compression_ratio: workload.compression_ratio,
+                fresh_values: workload.fresh_values,
                 threads: workload.threads,
                 duration_seconds: workload.duration,
                 seek_nexts: workload.seek_nexts,
