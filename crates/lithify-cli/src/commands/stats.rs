@@ -118,7 +118,7 @@ fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {
     let full: Vec<&LevelSum> = family.levels.iter().filter(|level| level.files > 0).collect();
     let mut rows = vec![line(&family.name, "all".to_owned(), &family.total(), String::new())];
     for level in full {
-        rows.push(line("", format!("L{}", level.level), level, level.asked.to_string()));
+        rows.push(line("", format!("L{}", level.level), level, level.asked_text()));
     }
     rows
 }

@@ -124,3 +124,29 @@ fn a_file_that_was_cut_is_named_where_its_run_is_shown() {
     let part = format!("{cell} is no result: EOF");
     assert!(shown.contains(&part), "{part} is missing in:\n{shown}");
 }
+
+#[test]
+fn policies_that_could_not_be_told_apart_or_priced_are_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    fs::write(place.join("rows.txt"), "one\ntwo\n").expect("writes");
+    let refused = |more: &[&str], part: &str| {
+        refused(place, &[&["policies", "--data", "rows.txt"], more].concat(), part);
+    };
+    refused(&["--data", "rows.txt"], "--data names rows.txt twice");
+    refused(&["--mixes", "load,load"], "--mixes names load twice");
+    for name in ["lz4", "auto", "auto-space", "none lz4,zstd-1"] {
+        let arm = format!("{name}: compression=lz4");
+        refused(&["--arm", &arm], "there is a policy of that name");
+    }
+    refused(&["--mb", "1", "--pace", "1"], "raise --mb or --pace");
+    for (arguments, part) in [
+        (["policies", "--data", ","], "a name is missing"),
+        (["policies", "--arm", "a/b: compression=lz4"], "a policy's name takes"),
+        (["db", "--compression", "auto"], "--engine lithify-auto"),
+    ] {
+        let output = bench(place, &arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+    }
+}

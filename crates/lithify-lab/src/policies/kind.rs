@@ -29,7 +29,12 @@ impl Kind for Policies {
 
     fn fault(record: &PolicyRecord) -> Option<String> {
         let valid = record.entries.results().count();
-        incomplete(valid, record.planned as usize).or_else(|| record.disagreements.first().cloned())
+        let first = |text: String| match record.entries.problems().into_iter().next() {
+            Some(problem) => format!("{text}; the first: {problem}"),
+            None => text,
+        };
+        let missing = incomplete(valid, record.planned as usize).map(first);
+        missing.or_else(|| record.disagreements.first().cloned())
     }
 
     fn started_unix_s(record: &PolicyRecord) -> Option<u64> {

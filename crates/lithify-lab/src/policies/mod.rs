@@ -92,6 +92,11 @@ impl Arm {
         Arm { name: ladder.to_owned(), options: format!("compression={ladder}") }
     }
 
+    /// Its name in those of files.
+    pub fn id(&self) -> String {
+        self.name.replace([',', ' '], "-")
+    }
+
     /// Whether it is one of the ladders that never change.
     pub fn is_fixed(&self) -> bool {
         Arm::ladders().contains(self)
@@ -205,8 +210,7 @@ impl Cell for PolicyCell {
 
     fn id(&self) -> String {
         let preset = self.preset.map_or(String::new(), |preset| format!("-{}", preset.name()));
-        let arm = self.arm.name.replace([',', ' '], "-");
-        format!("{}-{}-{arm}{preset}-{}", self.data, self.mix, self.repeat)
+        format!("{}-{}-{}{preset}-{}", self.data, self.mix, self.arm.id(), self.repeat)
     }
 
     fn engine(&self) -> EngineName {

@@ -104,8 +104,15 @@ fn percent(relative: f64) -> String {
     format!("{:+.1} %", (relative - 1.0) * 100.0)
 }
 
+/// An oracle that saves less than this says nothing of a policy's part in it.
+const ORACLE_GAIN_MIN: f64 = 0.001;
+
 fn findings(costs: &Costs) -> Vec<Finding> {
-    let Some((single, gap)) = costs.best_single() else { return Vec::new() };
+    let Some((single, gap)) = costs.best_single() else {
+        let text = "No fixed ladder was measured, and costs are relative to the best of them: name \
+                    one or more with --only.";
+        return vec![Finding::new(Outcome::Undecided, "Not compared", text)];
+    };
     let text = format!(
         "Whoever knew the best fixed ladder of each cell would save {:.1} % against {single} everywhere.",
         (1.0 - 1.0 / gap) * 100.0
@@ -119,9 +126,12 @@ fn findings(costs: &Costs) -> Vec<Finding> {
         let lost = all.iter().filter(|(.., relative)| *relative > LOST).count();
         let outcome = if lost == 0 { Outcome::Met } else { Outcome::Missed };
         let share = (gap - mean) / (gap - 1.0) * 100.0;
+        let share = match gap - 1.0 > ORACLE_GAIN_MIN {
+            true => format!(", which is {share:.0} % of the oracle's gain"),
+            false => String::new(),
+        };
         let text = format!(
-            "{arm} costs {} against the best fixed ladder of each cell, which is {share:.0} % of the \
-             oracle's gain; {lost} of {} cells are over +3 %, at most {} ({place}, {}).",
+            "{arm} costs {} against the best fixed ladder of each cell{share}; {lost} of {} cells are over +3 %, at most {} ({place}, {}).",
             percent(mean),
             all.len(),
             percent(*most),

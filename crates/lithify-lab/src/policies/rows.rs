@@ -37,7 +37,13 @@ impl FromStr for DataSet {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(DataSet::from(text.trim().to_owned()))
+        match text.trim() {
+            "" => {
+                Err("a name is missing; names of data sets or files, separated by commas"
+                    .to_owned())
+            }
+            name => Ok(DataSet::from(name.to_owned())),
+        }
     }
 }
 

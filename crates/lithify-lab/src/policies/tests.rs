@@ -84,6 +84,41 @@ fn the_report_begins_with_the_gap_and_names_what_is_lost() {
 }
 
 #[test]
+fn a_report_without_a_gap_or_a_ladder_says_so() {
+    let text_of = |arms: Vec<Arm>| {
+        let plan = Matrix { arms, ..matrix() }.plan();
+        let entry =
+            |cell: &PolicyCell| crate::run::cells::Entry::new(cell, Ok(result(cell, 0.1, 1e9)));
+        let cells = plan.cells.iter().map(entry).collect();
+        let record = PolicyRecord::new(&plan, Entries { interrupted: false, cells }).unwrap();
+        crate::kind::whole_text(&page::report(&record))
+    };
+    let one = text_of(vec![Arm::fixed("lz4"), Arm::auto()]);
+    assert!(one.contains("auto costs +0.0 % against"), "{one}");
+    assert!(
+        !one.contains("oracle's gain") && !one.contains("NaN") && !one.contains("inf"),
+        "{one}"
+    );
+    let alone = text_of(vec![Arm::auto()]);
+    assert!(alone.contains("No fixed ladder was measured"), "{alone}");
+}
+
+#[test]
+fn void_cells_are_told_with_their_reason() {
+    use crate::kind::Kind;
+    let plan = matrix().plan();
+    let entry = |cell: &PolicyCell| {
+        let result = PolicyResult { levels: 3, ..result(cell, 0.1, 1e9) };
+        crate::run::cells::Entry::new(cell, Ok(result))
+    };
+    let cells = plan.cells.iter().map(entry).collect();
+    let record = PolicyRecord::new(&plan, Entries { interrupted: false, cells }).unwrap();
+    let fault = kind::Policies::fault(&record).unwrap();
+    assert!(fault.starts_with("9 of 9 cells failed or are void"), "{fault}");
+    assert!(fault.contains("only 3 levels were written into"), "{fault}");
+}
+
+#[test]
 fn a_cell_that_read_others_is_named() {
     let plan = matrix().plan();
     let mut cells: Vec<_> = plan

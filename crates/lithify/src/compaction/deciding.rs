@@ -69,7 +69,7 @@ const CPU_FACTOR_MAX: f64 = 2.0;
 /// A change of what is chosen for a level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
-    /// When, by the clock of the database, in microseconds.
+    /// When, by the clock of the database, in microseconds; `u64::MAX` until that is first looked at.
     pub at_us: u64,
     /// What was chosen before; `None` for the first choice by cost.
     pub from: Option<Choice>,
@@ -359,6 +359,9 @@ impl Deciding {
             }
         }
         let mut state = lock(&self.state);
+        if state.observed_us.is_none() {
+            state.date_turns(now_us);
+        }
         (state.now_us, state.observed_us) = (now_us, Some(now_us));
         state.observe_device(bytes_read);
         for (level, mut of_level) in observed.into_iter().enumerate() {
@@ -527,6 +530,14 @@ impl State {
         Some(Shape { through, next: self.chooser.rewriting(above.level)?, ..shape })
     }
 
+    /// Dates what was chosen before the first look at the clock: now, and not when the clock began.
+    fn date_turns(&mut self, now_us: u64) {
+        self.levels
+            .iter_mut()
+            .flat_map(|level| &mut level.turns)
+            .for_each(|turn| turn.at_us = now_us);
+    }
+
     /// What went through a level that has tables. Level 0 may have none just now.
     fn traffic(&self, level: Level) -> Option<Traffic> {
         let of_level = self.levels.get(level)?;
@@ -546,7 +557,7 @@ impl State {
         let (choice, specimens) = (decision.choice, decision.specimens.1);
         if decision.chosen.is_some() && decision.before != Some(choice) {
             let turn = Turn {
-                at_us: self.now_us,
+                at_us: self.observed_us.unwrap_or(u64::MAX),
                 from: decision.before,
                 to: choice,
                 specimens,

@@ -57,14 +57,9 @@ impl fmt::Display for Explanation {
 impl LevelExplanation {
     fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ratio = self.stored_bytes as f64 / self.raw_bytes.max(1) as f64;
-        write!(
-            f,
-            "  L{:<4} {:>9}  {ratio:>5.2}  {:<21} ",
-            self.level,
-            size(self.stored_bytes),
-            self.chosen
-        )?;
-        let Some(expected) = &self.expected else { return writeln!(f) };
+        write!(f, "  L{:<4} {:>9}  {ratio:>5.2}  ", self.level, size(self.stored_bytes))?;
+        let Some(expected) = &self.expected else { return writeln!(f, "{}", self.chosen) };
+        write!(f, "{:<21} ", self.chosen)?;
         let loads = match expected.point_loads_per_mib_h {
             Some(loads) => format!("{loads:.1}"),
             None => "unknown".to_owned(),

@@ -143,8 +143,8 @@ impl LevelSum {
         ]
     }
 
-    /// The codec that the policy asks for, or that it decides.
-    fn asked_text(&self) -> String {
+    /// The codec that the policy asks for, or `auto` where it is decided for each table.
+    pub fn asked_text(&self) -> String {
         self.asked.map_or("auto".to_string(), |codec| codec.to_string())
     }
 

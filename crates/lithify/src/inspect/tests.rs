@@ -460,6 +460,21 @@ fn levels_add_up_to_the_files_of_the_database() {
 }
 
 #[test]
+fn no_codec_is_asked_for_where_it_is_decided_for_each_table() {
+    let world = World::memory(3);
+    let db = Db::open_in(DIRECTORY, options(), world.clone()).unwrap();
+    let decided = CfOptions { compression: "auto".parse().unwrap(), ..CfOptions::default() };
+    db.column_family("decided", decided).unwrap();
+    db.close().unwrap();
+    let levels = read_levels(&*world.files, Path::new(DIRECTORY), &Default::default()).unwrap();
+    assert!(levels.families[0].levels.iter().all(|level| level.asked.is_none()));
+    let text = levels.to_text(false);
+    let bottom = text.lines().find(|line| line.starts_with("L6")).unwrap();
+    assert!(bottom.split_whitespace().any(|word| word == "auto"), "{text}");
+    assert!(levels.to_json(false).contains("\"asked\":\"auto\""), "{}", levels.to_json(false));
+}
+
+#[test]
 fn a_missing_or_foreign_table_is_damage_and_the_rest_is_shown() {
     let world = deep_database();
     let path = a_table(&world);

@@ -98,6 +98,27 @@ fn levels_know_what_their_size_changes_of_rewrites() {
 }
 
 #[test]
+fn no_change_is_older_than_its_database() {
+    let parts = Parts::new(19);
+    let hours = |count: u64| count * 3_600_000_000;
+    parts.environment.advance_us(hours(25));
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto:space")).unwrap();
+    load(&family, 20_000, 1, |random| text(random).into_bytes());
+    db.wait_for_compaction().unwrap();
+    let explanation = family.explain();
+    let changes = || explanation.levels.iter().flat_map(|level| &level.changes);
+    assert!(changes().count() > 0 && changes().all(|change| change.ago_s < 3_600.0));
+    parts.environment.advance_us(hours(2));
+    let later = family.explain();
+    let changes = || later.levels.iter().flat_map(|level| &level.changes);
+    assert!(changes().all(|change| change.ago_s >= 7_200.0), "{later:#}");
+    for text in [explanation.to_string(), format!("{explanation:#}")] {
+        assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+    }
+}
+
+#[test]
 fn what_does_not_shrink_is_stored_as_it_is() {
     let parts = Parts::new(12);
     let db = open(&parts);

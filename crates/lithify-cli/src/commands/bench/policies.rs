@@ -39,7 +39,8 @@ pub struct PoliciesArguments {
         long,
         value_name = "NAMES",
         value_delimiter = ',',
-        default_value = "chess-names,wiki-edits,grid-load,grid-plants"
+        default_value = "chess-names,wiki-edits,grid-load,grid-plants",
+        value_parser = str::parse::<DataSet>
     )]
     data: Vec<DataSet>,
     /// What is done with them: load, cached, device
@@ -76,6 +77,10 @@ fn arm(text: &str) -> Result<Arm, String> {
         return Err("a policy is written NAME: SETTINGS, as in 'mine: compression=lz4'".to_owned());
     };
     let arm = Arm { name: name.trim().to_owned(), options: options.trim().to_owned() };
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.,+ ".contains(c);
+    if arm.name.is_empty() || !arm.name.chars().all(is_allowed) {
+        return Err("a policy's name takes letters, digits, spaces and -_.,+".to_owned());
+    }
     let sample = "cpu=1,write=1,month=1,read=1";
     let parsed = settings(&arm.options.replace("{prices}", sample));
     parsed.map(|_| arm).map_err(|error| error.to_string())
@@ -89,7 +94,17 @@ fn chosen_arms(arguments: &PoliciesArguments) -> Result<Vec<Arm>, Fault> {
     let mut arms = Arm::ladders();
     arms.push(Arm::auto());
     arms.extend(Arm::rules());
-    arms.extend(arguments.arms.iter().cloned());
+    for own in &arguments.arms {
+        // Results are kept by the name of their policy.
+        let is_of_auto = own.id().starts_with("auto-");
+        if is_of_auto || arms.iter().any(|arm| arm.id() == own.id()) {
+            return Err(Fault::usage(format!(
+                "--arm {}: there is a policy of that name",
+                own.name
+            )));
+        }
+        arms.push(own.clone());
+    }
     if let Some(unknown) =
         arguments.only.iter().find(|name| arms.iter().all(|arm| arm.name != **name))
     {
@@ -102,6 +117,15 @@ fn chosen_arms(arguments: &PoliciesArguments) -> Result<Vec<Arm>, Fault> {
     Ok(arms)
 }
 
+/// Refuses a list that names something twice: results are kept by name.
+fn refuse_repetition<T: std::fmt::Display>(option: &str, list: &[T]) -> Result<(), Fault> {
+    let names: Vec<String> = list.iter().map(ToString::to_string).collect();
+    match names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+        Some((_, name)) => Err(Fault::usage(format!("{option} names {name} twice"))),
+        None => Ok(()),
+    }
+}
+
 /// Runs it.
 pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     refuse_files(
@@ -110,9 +134,11 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     for data in &arguments.data {
         data.available().map_err(|error| Fault::usage(error.to_string()))?;
     }
+    refuse_repetition("--data", &arguments.data)?;
+    refuse_repetition("--mixes", &arguments.mixes)?;
+    let arms = chosen_arms(arguments)?;
     let program = this_program(Policies::NAME)?;
     let build = program.build().map_err(Fault::failure)?;
-    let arms = chosen_arms(arguments)?;
     let matrix = Matrix {
         data: arguments.data.clone(),
         bytes: arguments.mb * 1_000_000,
@@ -123,7 +149,17 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
         seconds_per_mb: arguments.pace as f64 / 100.0,
         build,
     };
-    let expanded = Expanded { plan: matrix.plan(), skipped: Vec::new() };
+    let plan = matrix.plan();
+    for cell in &plan.cells {
+        // What users write was read already: only the price of a scaled month is left to be refused.
+        settings(&cell.options()).map_err(|error| {
+            let seconds = cell.expected_seconds;
+            Fault::usage(format!(
+                "a month would take {seconds:.2} s, too little for its price: raise --mb or --pace ({error})"
+            ))
+        })?;
+    }
+    let expanded = Expanded { plan, skipped: Vec::new() };
     let ready: Box<dyn PlannedRun> = Box::new(Planned::<Policies>::new(expanded, program));
     alone(&ready, &arguments.results, arguments.directory.as_deref(), arguments.fresh, &[])
 }
