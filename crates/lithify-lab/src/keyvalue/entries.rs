@@ -58,7 +58,7 @@ impl FreshPieces {
             let (random, repeated) = piece.split_at_mut(self.random_bytes.min(piece.len()));
             for characters in random.chunks_mut(8) {
                 for (to, from) in characters.iter_mut().zip(self.random.next_u64().to_le_bytes()) {
-                    *to = b' ' + (u16::from(from) * 95 >> 8) as u8;
+                    *to = b' ' + ((u16::from(from) * 95) >> 8) as u8;
                 }
             }
             for (to, from) in repeated.iter_mut().zip(random.iter().cycle()) {
