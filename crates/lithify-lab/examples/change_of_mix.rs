@@ -6,8 +6,9 @@
 //! `idle` with its seconds. A month is scaled to MONTH_SECONDS, as `lithify bench policies` does it;
 //! without them prices are those of a real month.
 //!
-//! The family is asked every second what it has chosen. A phase has followed with its last turn. Four
-//! levels fill, and the block cache is less than a tenth of the rows.
+//! The family is asked every second what it has chosen; a level's first choice counts as a turn. The
+//! choice has followed a phase with the last turn. Four levels fill; the block cache has a sixth of the
+//! rows at most.
 
 use std::error::Error;
 use std::path::Path;
@@ -152,6 +153,9 @@ fn run(arguments: &[String], directory: &Path) -> Result<(), Box<dyn Error>> {
     };
     let month_seconds = more.first().map(|text| text.parse()).transpose()?;
     let rows = data.parse::<DataSet>()?.rows(BYTES).map_err(|error| error.to_string())?;
+    if rows.is_empty() {
+        return Err(format!("{data} has no rows").into());
+    }
     let options = CfOptions {
         table_bytes: TABLE_BYTES,
         base_level_bytes_max: BASE_LEVEL_BYTES,
