@@ -218,7 +218,8 @@ mod tests {
         // A value that ends within a piece.
         let mut short = Values::fresh(130, 0.25, 1);
         let value = short.next();
-        assert_eq!((value.len(), &value[100..125]), (130, &value[100..125]));
+        assert_eq!((value.len(), &value[..25]), (130, &value[75..100]));
+        assert_ne!(value[..25], value[100..125]);
         assert_eq!(value[125..130], value[100..105]);
     }
 
