@@ -41,6 +41,9 @@ pub type ColumnFamilyId = u32;
 /// An LSM level: 0 is where flushes go.
 pub type Level = usize;
 
+/// The most levels that a column family can have.
+pub const LEVEL_COUNT_MAX: usize = 32;
+
 /// The random 128-bit identity of a table, which its block checksums are mixed with.
 pub type TableId = [u8; 16];
 

@@ -171,12 +171,23 @@ impl Chooser {
         &self.knowledge
     }
 
-    /// Goes by other prices or sizes from now on. What was measured stays.
+    /// Goes by other prices or sizes from now on. What was measured stays. A level whose size is no
+    /// longer among them has the first one: what is known of others would be guessed at, and it would
+    /// never be left.
     pub fn set_goal(&mut self, prices: Prices, sizes: Sizes) {
         if sizes.anchors() != self.sizes.anchors() {
             self.knowledge = Knowledge::default();
         }
+        let choices = self.levels.values_mut().filter_map(|standing| standing.choice.as_mut());
+        choices
+            .filter(|choice| !sizes.all().contains(&choice.block_size_bytes))
+            .for_each(|choice| choice.block_size_bytes = sizes.start_bytes());
         (self.prices, self.sizes) = (prices, sizes);
+    }
+
+    /// Whether there is a dictionary to choose.
+    pub fn has_dictionary(&self) -> bool {
+        self.has_dictionary
     }
 
     /// There is a dictionary, another one than before, or none any more.
@@ -208,6 +219,15 @@ impl Chooser {
     /// What was chosen for a level, if anything was.
     pub fn standing(&self, level: Level) -> Option<Choice> {
         self.levels.get(&level)?.choice
+    }
+
+    /// What a table of a level would be written with, as far as anything was chosen; this changes
+    /// nothing.
+    pub fn outlook(&self, level: Level) -> Choice {
+        self.standing(level).unwrap_or_else(|| Choice {
+            method: Method { compression: self.start(), has_dictionary: false },
+            block_size_bytes: self.sizes.start_bytes(),
+        })
     }
 
     /// Specimens that were measured.
@@ -309,10 +329,7 @@ impl Chooser {
         let mut decision = Decision {
             level,
             conditions: *conditions,
-            choice: before.unwrap_or_else(|| Choice {
-                method: Method { compression: self.start(), has_dictionary: false },
-                block_size_bytes: self.sizes.start_bytes(),
-            }),
+            choice: self.outlook(level),
             before,
             reason: Reason::NoEvidence,
             candidates: Vec::new(),
@@ -399,6 +416,20 @@ impl Chooser {
         self.sizes.all().iter().copied().filter(fits).collect()
     }
 
+    /// What encoding a byte may take in blocks of a size: no call is to take longer than
+    /// [`Prices::call_us_max`], unless the reference's does. A user who sets blocks of 1 MiB has decided
+    /// that, and does not want them stored raw.
+    fn compress_ns_max(&self, level: Level, size: usize) -> f64 {
+        let by_price = f64::from(self.prices.call_us_max) * 1e3 / size.max(1) as f64;
+        let reference = self.knowledge.known(level, REFERENCE, size, &self.sizes);
+        match self.sizes {
+            Sizes::Chosen { .. } => by_price,
+            Sizes::Fixed(_) => {
+                reference.map_or(by_price, |known| by_price.max(known.behaviour.compress_ns))
+            }
+        }
+    }
+
     fn candidate(
         &self,
         level: Level,
@@ -417,7 +448,7 @@ impl Chooser {
         if choice.method.has_dictionary {
             behaviour.ratio += DICTIONARY_BYTES / conditions.table_raw_bytes;
         }
-        if behaviour.compress_ns * size as f64 > f64::from(self.prices.call_us_max) * 1e3 {
+        if behaviour.compress_ns > self.compress_ns_max(level, size) {
             return None;
         }
         let terms = cost(&behaviour);
@@ -487,8 +518,7 @@ impl Chooser {
                 compress_ns: known.compress_ns * bound.compress,
                 decompress_ns: known.decompress_ns * bound.decompress,
             };
-            let call_ns = behaviour.compress_ns * size as f64;
-            let is_short = call_ns <= f64::from(self.prices.call_us_max) * 1e3;
+            let is_short = behaviour.compress_ns <= self.compress_ns_max(level, size);
             is_short.then(|| price(&behaviour, size, conditions, &self.prices).total())
         });
         costs.min_by(f64::total_cmp)
@@ -510,15 +540,19 @@ impl Chooser {
         // What is known of the level compares what it has with what it wants. The table's own ratio has
         // its index and filter, which would have to be made anew.
         let known = |method| self.knowledge.known(level, method, size, &self.sizes);
-        let behaviour = match index_of(had.method) {
-            Some(RAW) => Behaviour::RAW,
-            Some(method) => known(method).or_else(|| known(REFERENCE))?.behaviour,
-            // An effort that is not among the methods decodes about as fast as the reference.
-            None => {
+        let mut behaviour = match (index_of(had.method), index_of(had.method).and_then(known)) {
+            (Some(RAW), _) => Behaviour::RAW,
+            (_, Some(known)) => known.behaviour,
+            // An effort that is not among the methods, or one with a dictionary that is no longer
+            // measured, decodes about as fast as the reference.
+            (_, None) => {
                 let ratio = stored_ratio.clamp(0.0, 1.0);
                 Behaviour { ratio, ..known(REFERENCE)?.behaviour }
             }
         };
+        if had.method.has_dictionary {
+            behaviour.ratio += DICTIONARY_BYTES / conditions.table_raw_bytes;
+        }
         let now = price(&behaviour, size, conditions, &self.prices);
         let cpu = self.prices.cpu_second.value() * conditions.cpu_factor;
         let rewriting = wanted.terms.making() + now.merge + cpu * MERGE_NS;

@@ -152,6 +152,16 @@ impl FromStr for Prices {
             prices.set(name, value)?;
             named.push(name);
         }
+        let all = [
+            prices.cpu_second,
+            prices.gb_written,
+            prices.gb_month,
+            prices.million_reads,
+            prices.memory_gb_month,
+        ];
+        if all.iter().all(|price| *price == Price::default()) {
+            return Err(Error::invalid("prices").expected("one that is not 0", text));
+        }
         match ["cpu", "write", "month", "read"].iter().find(|name| !named.contains(name)) {
             None => Ok(prices),
             Some(missing) => Err(Error::invalid("prices")

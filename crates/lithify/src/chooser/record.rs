@@ -20,7 +20,7 @@ use super::decision::Chooser;
 use super::estimate::Estimate;
 use super::knowledge::Cell;
 use super::prices::Prices;
-use crate::base::Level;
+use crate::base::{LEVEL_COUNT_MAX, Level};
 use crate::{Error, Result};
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -45,7 +45,7 @@ impl Record {
             "sample" => self.read_sample(fields),
             "had" => {
                 let choice = fields.choice()?;
-                self.chooser.set_standing(fields.number("level")? as Level, choice);
+                self.chooser.set_standing(fields.level("level")?, choice);
                 Ok(())
             }
             "choose" => {
@@ -65,7 +65,7 @@ impl Record {
                     block_bytes_min: fields.number_or("block_min", usual.block_bytes_min)?,
                     shape: fields.shape()?,
                 };
-                self.asked.push((fields.number("level")? as Level, conditions));
+                self.asked.push((fields.level("level")?, conditions));
                 Ok(())
             }
             _ => Err(Error::invalid("word of a record")
@@ -83,8 +83,8 @@ impl Record {
             // A method of another version: its measurements are of no use here.
             return Ok(());
         };
-        if let Some(level) = fields.get("level").filter(|level| *level != "all") {
-            let level = number(level)? as Level;
+        if fields.get("level").is_some_and(|level| level != "all") {
+            let level = fields.level("level")?;
             if method == REFERENCE {
                 let estimate = Estimate::recorded(ratio, error * ratio, specimens);
                 known.level_ratio.insert((level, size), estimate);
@@ -98,8 +98,10 @@ impl Record {
         let Some(reference) = known.shared_ratio.get(&size).and_then(Estimate::mean) else {
             return Err(Error::invalid(format!("no ratio of zstd-1 at {size} bytes came before")));
         };
-        let time = |name: &str| -> Result<Estimate> {
+        let time = |name: &str, name_of_error: &str| -> Result<Estimate> {
             let mean = fields.number(name)?;
+            // Records of older versions have one error for all.
+            let error = fields.number_or(name_of_error, error)?;
             Ok(Estimate::recorded(mean, error * mean, specimens))
         };
         let quotient = (ratio / reference).max(1e-9).ln();
@@ -107,7 +109,8 @@ impl Record {
         let log_quotient = Estimate::recorded(quotient, quotient_error, specimens);
         self.chooser.has_dictionary |= choice.method.has_dictionary;
         let known = &mut self.chooser.knowledge;
-        let (compress_ns, decompress_ns) = (time("comp_ns")?, time("decomp_ns")?);
+        let (compress_ns, decompress_ns) =
+            (time("comp_ns", "comp_error")?, time("decomp_ns", "decomp_error")?);
         known.cells.insert((method, size), Cell { log_quotient, compress_ns, decompress_ns });
         Ok(())
     }
@@ -143,6 +146,16 @@ impl<'a> Fields<'a> {
 
     fn number_or(&self, name: &str, otherwise: f64) -> Result<f64> {
         self.get(name).map_or(Ok(otherwise), number)
+    }
+
+    /// A level that a tree may have: tables of its number are made.
+    fn level(&self, name: &str) -> Result<Level> {
+        let level = self.number(name)?;
+        let is_one = level < LEVEL_COUNT_MAX as f64;
+        is_one.then_some(level as Level).ok_or_else(|| {
+            Error::invalid("level of a record")
+                .expected(format_args!("below {LEVEL_COUNT_MAX}"), level)
+        })
     }
 
     fn shape(&self) -> Result<Shape> {
@@ -281,7 +294,11 @@ fn write_samples(chooser: &Chooser, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, " ratio={}", short(shared_ratio * quotient.exp()))?;
         write!(f, " comp_ns={} decomp_ns={}", short(compress_ns), short(decompress_ns))?;
         let specimens = cell.log_quotient.samples();
-        writeln!(f, " specimens={specimens} error={}", short(error.min(1.0)))?;
+        write!(f, " specimens={specimens} error={}", short(error.min(1.0)))?;
+        let share =
+            |of: &Estimate, mean: f64| short((of.standard_error() / mean.max(1e-9)).min(1.0));
+        write!(f, " comp_error={}", share(&cell.compress_ns, compress_ns))?;
+        writeln!(f, " decomp_error={}", share(&cell.decompress_ns, decompress_ns))?;
     }
     for ((level, size), estimate) in &known.level_ratio {
         let Some(ratio) = estimate.mean() else { continue };

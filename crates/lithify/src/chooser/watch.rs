@@ -166,6 +166,11 @@ impl LevelWatch {
         })
     }
 
+    /// Raw bytes of a table, in the mean; 0 where none was seen.
+    pub fn table_raw_bytes(&self) -> f64 {
+        self.table_raw_bytes
+    }
+
     /// Raw bytes that were rewritten in the level because others came from above, and those that went
     /// down, of the last hour.
     pub fn merged_and_pushed_bytes(&self) -> (f64, f64) {

@@ -91,6 +91,11 @@ pub trait FormatPolicy: Send + Sync {
     /// The format of a table that is about to be written.
     fn decide(&self, place: &TablePlace, evidence: &Evidence) -> BlockFormat;
 
+    /// The format of tables that will be written, for whoever only looks: it changes no decision.
+    fn peek(&self, place: &TablePlace) -> BlockFormat {
+        self.decide(place, &Evidence::default())
+    }
+
     /// Whether a table that is there owes a rewrite, and why.
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
         let wanted = self.decide(place, &Evidence::of_tables([table]));
@@ -118,6 +123,12 @@ pub trait FormatPolicy: Send + Sync {
     fn dictionary(&self, _name: DictionaryHash) -> Option<Arc<Dictionary>> {
         None
     }
+}
+
+/// What an open table records of its decision, with its dictionary.
+pub(crate) fn recorded_in(table: &TableFile) -> Option<(Vec<u8>, Option<Arc<Dictionary>>)> {
+    let reader = table.reader().ok()?;
+    Some((reader.properties().decision.clone(), reader.own_dictionary()))
 }
 
 /// Tells a policy that decides what the newest table of each level records of its decision.

@@ -34,7 +34,7 @@ mod survivors;
 
 pub use deciding::{Deciding, Deliberation, Turn};
 pub use format_policy::{DICTIONARY_RAW_BYTES_MIN, Evidence, FormatPolicy, TablePlace};
-pub(crate) use format_policy::{recall_decisions, warm_up};
+pub(crate) use format_policy::{recall_decisions, recorded_in, warm_up};
 pub(crate) use job::{
     Deeper, ENTRY_OVERHEAD_BYTES, JobReceiver, MergeJob, MergePlan, PartOutput, clipped_tombstones,
 };

@@ -49,13 +49,23 @@ struct WithDictionaries {
     supplied: SuppliedDictionaries,
 }
 
+impl WithDictionaries {
+    fn supply(&self, format: BlockFormat, place: &TablePlace, evidence: &Evidence) -> BlockFormat {
+        if format.dictionary.is_some() || !format.compression.codec.takes_dictionary() {
+            return format;
+        }
+        let dictionary = self.supplied.choose(place, evidence).map(|chosen| chosen.hash());
+        BlockFormat { dictionary, ..format }
+    }
+}
+
 impl FormatPolicy for WithDictionaries {
     fn decide(&self, place: &TablePlace, evidence: &Evidence) -> BlockFormat {
-        let mut format = self.formats.decide(place, evidence);
-        if format.dictionary.is_none() && format.compression.codec.takes_dictionary() {
-            format.dictionary = self.supplied.choose(place, evidence).map(|chosen| chosen.hash());
-        }
-        format
+        self.supply(self.formats.decide(place, evidence), place, evidence)
+    }
+
+    fn peek(&self, place: &TablePlace) -> BlockFormat {
+        self.supply(self.formats.peek(place), place, &Evidence::default())
     }
 
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {

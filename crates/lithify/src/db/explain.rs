@@ -2,7 +2,7 @@
 
 use crate::base::Level;
 use crate::chooser::{Candidate, Choice, Decision, Prices, Terms};
-use crate::compaction::{Deliberation, Evidence, FormatPolicy, TablePlace, Turn};
+use crate::compaction::{Deliberation, FormatPolicy, TablePlace, Turn};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::manifest::Version;
@@ -135,10 +135,12 @@ impl Explanation {
                 None => {
                     let place =
                         TablePlace { family: None, level, level_count: version.level_count() };
-                    let format = formats.decide(&place, &Evidence::default());
+                    let format = formats.peek(&place);
                     let method = format.compression.to_string();
                     explained.chosen = named(&method, format.block_size_bytes);
-                    explained.why = "set".to_owned();
+                    // A policy that decides has decided nothing yet.
+                    let why = deliberation.as_ref().map_or("set", |_| "too few samples");
+                    explained.why = why.to_owned();
                 }
             }
             explained
@@ -162,6 +164,13 @@ impl Explanation {
         for expected in self.levels.iter_mut().filter_map(|level| level.expected.as_mut()) {
             (expected.point_loads_per_mib_h, expected.scans_per_h) = (None, None);
         }
+    }
+}
+
+impl Explanation {
+    /// Nobody has changed anything: what was recorded was decided anew, by whoever looks.
+    pub(crate) fn forget_changes(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.changes.clear());
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::base::{Level, SequenceNumber};
 use crate::codec::Compression;
-use crate::compaction::Evidence;
 use crate::compaction::levels::{LevelTargets, level_sizes};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::{Family, View};
@@ -86,7 +85,7 @@ impl DbInner {
         for (level, shape) in levels.iter_mut().enumerate() {
             shape.target_bytes = targets.target_bytes.get(level).copied().unwrap_or(0);
             shape.score = scores.get(level).copied().unwrap_or(0.0);
-            let format = formats.decide(&family.place(level), &Evidence::default());
+            let format = formats.peek(&family.place(level));
             shape.compression = format.compression.to_string();
         }
         let mut files_by_codec: HashMap<(Level, Compression), u64> = HashMap::new();

@@ -57,6 +57,7 @@ fn explain(
         recall_decisions(&*formats, &state.version, recorded);
         let is_warm = warm_up(&*formats, *id, &state.version, &heat, 0);
         let mut explanation = Explanation::of(&state.name, &options, &state.version, &*formats, 0);
+        explanation.forget_changes();
         if !is_warm {
             explanation.forget_reads();
         }

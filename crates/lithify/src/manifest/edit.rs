@@ -4,7 +4,9 @@
 //! know it may skip it.
 
 use super::version::{FileMetadata, KeyRange};
-use crate::base::{ColumnFamilyId, FileNumber, KEY_SIZE_MAX, Level, SEQUENCE_MAX, SequenceNumber};
+use crate::base::{
+    ColumnFamilyId, FileNumber, KEY_SIZE_MAX, LEVEL_COUNT_MAX, Level, SEQUENCE_MAX, SequenceNumber,
+};
 use crate::codec::{Compression, DictionaryHash, Encoder};
 use crate::format::{Decoder, put_bytes, put_varint};
 use crate::retention::WriteTimes;
@@ -17,9 +19,6 @@ pub const FAMILY_NAME_SIZE_MAX: usize = 255;
 
 /// The longest options of a column family, in bytes.
 pub const FAMILY_OPTIONS_SIZE_MAX: usize = 1 << 20;
-
-/// The most levels that a column family can have.
-pub const LEVEL_COUNT_MAX: usize = 32;
 
 /// The largest next file number. A database is opened up to half of it, so that nothing that counts
 /// on from there can get over it.

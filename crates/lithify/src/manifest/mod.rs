@@ -33,7 +33,7 @@ mod witness_tests;
 pub(crate) use current::{Current, MAGIC as CURRENT_MAGIC, SIZE_BYTES as CURRENT_SIZE_BYTES};
 pub use edit::{
     Change, CleanClose, FAMILY_NAME_SIZE_MAX, FAMILY_OPTIONS_SIZE_MAX, FEATURE_DECIDED_COMPRESSION,
-    FEATURE_MERGE, FEATURE_WRITE_TIMES, KNOWN_FEATURES, LEVEL_COUNT_MAX, VersionEdit,
+    FEATURE_MERGE, FEATURE_WRITE_TIMES, KNOWN_FEATURES, VersionEdit,
 };
 pub use lifetimes::{DirectoryListing, ObsoleteTables};
 pub use log::{FileNumbers, LoadedManifest, Manifest, OpenedManifest, ROTATE_SIZE_BYTES};

@@ -4,11 +4,12 @@
 //! and its versions stay as they were for whoever holds them.
 
 use super::edit::{
-    Change, CleanClose, FAMILY_NAME_SIZE_MAX, FAMILY_OPTIONS_SIZE_MAX, LEVEL_COUNT_MAX,
-    VersionEdit, check_metadata,
+    Change, CleanClose, FAMILY_NAME_SIZE_MAX, FAMILY_OPTIONS_SIZE_MAX, VersionEdit, check_metadata,
 };
 use super::version::{TableFile, Version};
-use crate::base::{ColumnFamilyId, FileNumber, Level, SEQUENCE_MAX, SequenceNumber};
+use crate::base::{
+    ColumnFamilyId, FileNumber, LEVEL_COUNT_MAX, Level, SEQUENCE_MAX, SequenceNumber,
+};
 use crate::{Error, ErrorKind, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -461,7 +461,8 @@ impl DbInner {
                 && !matches!(compaction.reason, Reason::CodecDebt | Reason::Manual)
             {
                 let raw_bytes = table.metadata.raw_bytes;
-                match level == compaction.target_level && level > compaction.source_level {
+                // What a level rewrites of its own has not gone down.
+                match level == compaction.target_level {
                     true => deciding.note_merged(level, raw_bytes),
                     false => deciding.note_consumed(level, raw_bytes),
                 }

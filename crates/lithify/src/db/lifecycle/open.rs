@@ -12,7 +12,7 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
-use crate::compaction::{ReadHeat, recall_decisions, warm_up};
+use crate::compaction::{ReadHeat, recall_decisions, recorded_in, warm_up};
 use crate::db::committing::Commits;
 use crate::db::committing::batch::{Entries, GroupHead};
 use crate::db::committing::wal_set::WalSet;
@@ -347,10 +347,7 @@ pub(crate) fn open_families(
         }
         let version = Arc::clone(&stored.version);
         let family = inner.tree.new_family(*id, &stored.name, options, version);
-        recall_decisions(&*family.formats(), &stored.version, |table| {
-            let reader = table.reader().ok()?;
-            Some((reader.properties().decision.clone(), reader.own_dictionary()))
-        });
+        recall_decisions(&*family.formats(), &stored.version, recorded_in);
         if family.formats().deciding().is_some() {
             warm_up(&*family.formats(), *id, &stored.version, &heat, now_us);
         }

@@ -78,9 +78,10 @@ impl DbInner {
         let options_text = options.stored_text().into_bytes();
         let mut changes = needed_features(&options);
         changes.push(Change::SetOptions { id: family.id, options: options_text });
-        changes.extend(family.debt_changes(&*options.formats()));
+        let formats = family.formats_under(&options);
+        changes.extend(family.debt_changes(&*formats));
         let state = self.append_edit(manifest, changes)?;
-        family.set_options(options);
+        family.set_options(options, formats);
         self.watch_families();
         family.take_version(&state, &[]);
         Ok(())

@@ -5,7 +5,9 @@ use crate::base::{
     Charge, ColumnFamilyId, Level, MemoryUse, SequenceNumber, Slice, Trailer, ValueKind,
 };
 use crate::compaction::picker::Cursors;
-use crate::compaction::{FormatPolicy, RetainPlan, SuppliedDictionaries, TablePlace};
+use crate::compaction::{
+    FormatPolicy, RetainPlan, SuppliedDictionaries, TablePlace, recall_decisions, recorded_in,
+};
 use crate::db::explain::Explanation;
 use crate::db::inner::{DbInner, lock};
 use crate::db::reading::cursor::{Cursor, ScanRange};
@@ -236,8 +238,28 @@ impl Family {
         options.over(&CfOptions { merge_operator, ..(*self.options()).clone() })
     }
 
-    pub(crate) fn set_options(&self, options: CfOptions) {
-        self.set_formats(self.dictionaries.load().over(options.formats()));
+    /// The policy that these options ask for, with the dictionaries that were supplied and with what is
+    /// known of the family.
+    pub(crate) fn formats_under(&self, options: &CfOptions) -> Arc<dyn FormatPolicy> {
+        self.taught(self.dictionaries.load().over(options.formats()))
+    }
+
+    /// Tells a policy that decides what the one before it knows, or what tables record.
+    fn taught(&self, formats: Arc<dyn FormatPolicy>) -> Arc<dyn FormatPolicy> {
+        match (formats.deciding(), self.formats().deciding()) {
+            (Some(next), Some(before)) => next.adopt(before),
+            (Some(_), None) => {
+                let version = Arc::clone(&self.view().version);
+                recall_decisions(&*formats, &version, recorded_in);
+            }
+            (None, _) => {}
+        }
+        formats
+    }
+
+    /// Takes options and the policy that they ask for.
+    pub(crate) fn set_options(&self, options: CfOptions, formats: Arc<dyn FormatPolicy>) {
+        self.formats.store(Arc::new(formats));
         self.rows.set_operator(options.merge_operator.clone());
         self.rows.set_time_to_live(options.time_to_live_s);
         self.options.store(Arc::new(options));
@@ -271,10 +293,7 @@ impl Family {
     }
 
     pub(crate) fn set_formats(&self, formats: Arc<dyn FormatPolicy>) {
-        if let (Some(next), Some(before)) = (formats.deciding(), self.formats().deciding()) {
-            next.adopt(before);
-        }
-        self.formats.store(Arc::new(formats));
+        self.formats.store(Arc::new(self.taught(formats)));
     }
 
     /// A place in its tree.
