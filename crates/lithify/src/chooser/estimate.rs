@@ -23,7 +23,7 @@ impl Estimate {
     /// An estimate as it was recorded: of so many samples, with that standard error.
     pub fn recorded(mean: f64, standard_error: f64, samples: u64) -> Self {
         let weight = (samples as f64).min(1.0 / (1.0 - MEMORY));
-        let deviations = (standard_error * standard_error * weight * weight).max(0.0);
+        let deviations = standard_error * standard_error * weight * (weight - 1.0).max(0.5);
         Estimate { weight, squared_weight: weight, mean, deviations, samples }
     }
 
@@ -99,6 +99,11 @@ mod tests {
     fn what_is_recorded_is_as_sure_as_it_was() {
         let again = Estimate::recorded(0.5, 0.01, 20);
         assert_eq!((again.mean(), again.samples()), (Some(0.5), 20));
-        assert!((again.standard_error() - 0.01).abs() < 0.001, "{}", again.standard_error());
+        assert!((again.standard_error() - 0.01).abs() < 1e-9, "{}", again.standard_error());
+        // However often it is recorded anew.
+        let few = (0..10).fold(Estimate::recorded(0.5, 0.01, 3), |few, _| {
+            Estimate::recorded(few.mean, few.standard_error(), few.samples)
+        });
+        assert!((few.standard_error() - 0.01).abs() < 1e-9, "{}", few.standard_error());
     }
 }

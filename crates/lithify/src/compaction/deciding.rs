@@ -343,6 +343,11 @@ impl Deciding {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn gather_for_test(&self, block: &[u8]) {
+        lock(&self.state).dictionary.gather(Specimen::of_block(block.to_vec()));
+    }
+
     /// Takes in what was measured on a specimen, which had been expected to take `expected_ns` for each
     /// byte.
     pub(crate) fn learn(

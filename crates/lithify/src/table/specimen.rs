@@ -63,6 +63,12 @@ pub(crate) struct Specimen {
 }
 
 impl Specimen {
+    /// Of one block, whatever it has.
+    #[cfg(test)]
+    pub(crate) fn of_block(block: Vec<u8>) -> Self {
+        Specimen { raw_bytes: block.len(), blocks: vec![block] }
+    }
+
     /// Bytes of its blocks as the table has them.
     pub(crate) fn raw_bytes(&self) -> usize {
         self.raw_bytes

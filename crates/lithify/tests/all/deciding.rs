@@ -195,6 +195,8 @@ fn a_decision_is_known_again_from_tables() {
         let (there, here) = (bottom(&explained).clone(), family.explain());
         assert_eq!(there.chosen, bottom(&here).chosen);
         assert!(!there.candidates.is_empty(), "{explained}");
+        // It was decided anew for whoever looks, not changed.
+        assert!(explained.levels.iter().all(|level| level.changes.is_empty()), "{explained:#}");
         assert!(explained.to_json().contains("\"candidates\":[{"));
         bottom(&here).clone()
     };
@@ -265,4 +267,80 @@ fn reads_are_known_again_from_the_file_beside_the_tables() {
     }
     parts.world().files.remove(&path).unwrap();
     assert_eq!(loads(&explain()), None);
+}
+
+/// The sizes of blocks that tables have, by the name that `explain` gives to what is stored.
+fn stored_sizes(explanation: &Explanation) -> Vec<String> {
+    let stored = explanation.levels.iter().flat_map(|level| &level.stored_as);
+    stored.map(|(name, _)| name.split(' ').next_back().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_size_that_is_set_is_obeyed_from_then_on() {
+    let parts = Parts::new(31);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto:space")).unwrap();
+    load(&family, 20_000, 1, |random| text(random).into_bytes());
+    db.wait_for_compaction().unwrap();
+    assert!(!stored_sizes(&family.explain()).contains(&"4k".to_owned()));
+    let set = CfOptions { block_size_bytes: 4096, ..options("auto:space") };
+    let family = db.column_family("rows", set).unwrap();
+    for _ in 0..2 {
+        family.compact_range(None, None).unwrap();
+        db.wait_for_compaction().unwrap();
+    }
+    let explanation = family.explain();
+    assert!(stored_sizes(&explanation).iter().all(|size| size == "4k"), "{explanation:#}");
+}
+
+#[test]
+fn who_only_looks_decides_nothing() {
+    let parts = Parts::new(32);
+    let db = open(&parts);
+    let family = db.column_family("rows", options("auto:space")).unwrap();
+    load(&family, 20_000, 1, |random| text(random).into_bytes());
+    db.wait_for_compaction().unwrap();
+    let decided = |record: &str| record.lines().filter(|line| line.starts_with("had ")).count();
+    let first = family.explain();
+    let levels = first.levels.len();
+    assert!(decided(&first.record) <= levels + 1, "level 0 may be empty: {}", first.record);
+    for _ in 0..3 {
+        drop((family.stats(), db.stats()));
+        assert_eq!(family.explain().record, first.record);
+    }
+}
+
+#[test]
+fn stats_and_explain_name_one_codec() {
+    let parts = Parts::new(33);
+    let own = CfOptions { table_bytes: 4 << 20, ..options("auto:space") };
+    let db = open(&parts);
+    let family = db.column_family("rows", own).unwrap();
+    for seed in 0..4 {
+        load(&family, 40_000, seed, |random| text(random).into_bytes());
+        db.wait_for_compaction().unwrap();
+    }
+    let (explanation, stats) = (family.explain(), family.stats());
+    for level in &explanation.levels {
+        let method = level.chosen.split(' ').next().unwrap();
+        let method = method.strip_suffix("+dictionary").unwrap_or(method);
+        assert_eq!(stats.levels[level.level].compression, method, "{explanation}");
+    }
+}
+
+/// A family that decides, then has a codec that is set, then decides again: its tables have recorded what
+/// was known.
+#[test]
+fn who_decides_again_knows_what_tables_recorded() {
+    let parts = Parts::new(34);
+    let own = |compression: &str| CfOptions { table_bytes: 1 << 20, ..options(compression) };
+    let db = open(&parts);
+    let family = db.column_family("rows", own("auto:space")).unwrap();
+    load(&family, 20_000, 6, |random| random.bytes(300));
+    db.wait_for_compaction().unwrap();
+    assert!(family.explain().specimens > 0);
+    db.column_family("rows", own("lz4")).unwrap();
+    let family = db.column_family("rows", own("auto:space")).unwrap();
+    let explanation = family.explain();
+    assert!(explanation.specimens > 0, "{explanation:#}");
 }

@@ -183,3 +183,22 @@ fn supplied_dictionaries_are_used_by_large_tables_and_by_table_writers() {
     db.close().unwrap();
     assert!(is_sound(&parts, PATH));
 }
+
+/// Dictionaries that were supplied are part of what tables are compared with, whichever option changes.
+#[test]
+fn a_changed_option_makes_no_debt_of_dictionaries() {
+    let parts = Parts::new(41);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let own = CfOptions { table_bytes: 8 << 20, ..options("zstd-1") };
+    let family = db.column_family("rocks", own.clone()).unwrap();
+    let contents = contents();
+    family.supply_dictionaries(&[&contents[2]]).unwrap();
+    put(&family, 0..40_000, 1);
+    family.compact_range(None, None).unwrap();
+    db.wait_for_compaction().unwrap();
+    assert!(!tables_with_dictionaries(&parts).is_empty());
+    let debt = |db: &Db| db.stats().levels.iter().map(|level| level.codec_debt_files).sum::<u64>();
+    assert_eq!(debt(&db), 0);
+    db.column_family("rocks", CfOptions { filter_bits_per_key: 11, ..own }).unwrap();
+    assert_eq!(debt(&db), 0);
+}

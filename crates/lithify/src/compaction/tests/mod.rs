@@ -1,6 +1,7 @@
 //! Tests of the room; each file tests the one of the same name.
 
 mod copied_blocks;
+mod deciding;
 mod environment;
 mod flow;
 mod format_policy;
