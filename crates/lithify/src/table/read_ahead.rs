@@ -33,9 +33,11 @@ pub(super) struct ReadAhead {
     offset: u64,
     /// The bytes of `buffer` that are known to be the file's.
     filled: usize,
-    /// Where the block behind the last one starts.
-    next_offset: Option<u64>,
-    /// Missing blocks in a row.
+    /// Where the last block lies.
+    last: Option<Range<u64>>,
+    /// Whether the last block is a neighbour of the one before it.
+    is_on_its_way: bool,
+    /// Missing blocks on a way that leads forward, with those between that the cache had left out.
     misses: u32,
     /// What the last read ahead took.
     size: u64,
@@ -55,15 +57,24 @@ impl ReadAhead {
 
     /// Notes a block that the cache had.
     pub(super) fn pass(&mut self, handle: BlockHandle) {
-        self.next_offset = handle.end();
+        self.come_to(handle);
+    }
+
+    /// Whether the block follows the last one.
+    fn come_to(&mut self, handle: BlockHandle) -> bool {
+        // A handle without an end is refused by whoever reads the block.
+        let here = handle.offset..handle.end().unwrap_or(handle.offset);
+        let last = self.last.replace(here.clone());
+        let follows = last.as_ref().is_some_and(|last| last.end == here.start);
+        self.is_on_its_way = follows || last.is_some_and(|last| last.start == here.end);
+        follows
     }
 
     /// Notes a block that the cache did not have, of a file that is read past the page cache or not;
     /// gives what to read from its start on, 0 for the block alone.
     pub(super) fn miss(&mut self, handle: BlockHandle, is_direct: bool) -> u64 {
-        let is_next = self.next_offset == Some(handle.offset);
-        self.next_offset = handle.end();
-        self.misses = if is_next { self.misses.saturating_add(1) } else { 1 };
+        let follows = self.come_to(handle);
+        self.misses = if follows { self.misses.saturating_add(1) } else { 1 };
         let (misses_before, size_min) = match is_direct {
             true => (DIRECT_MISSES_BEFORE, DIRECT_SIZE_MIN),
             false => (MISSES_BEFORE, SIZE_MIN),
@@ -75,9 +86,10 @@ impl ReadAhead {
         self.size
     }
 
-    /// Whether the cursor came to the last block from the one before it.
+    /// Whether the cursor came to the last block from a neighbour, in either direction: no lookup would
+    /// have asked for it.
     pub(super) fn is_on_its_way(&self) -> bool {
-        self.misses > 1
+        self.is_on_its_way
     }
 
     /// Whether the whole block waits here.
@@ -185,6 +197,22 @@ mod tests {
         assert!(ahead.is_on_its_way());
         assert_eq!(ahead.miss(block(900_000), true), 0);
         assert!(!ahead.is_on_its_way());
+    }
+
+    #[test]
+    fn a_neighbour_is_on_the_way_whether_it_was_cached_and_in_which_direction() {
+        let mut ahead = ReadAhead::default();
+        let mut comes_to = |number: u64, is_cached: bool| {
+            match is_cached {
+                true => ahead.pass(block(10_000 * number)),
+                false => assert_eq!(ahead.miss(block(10_000 * number), false), 0),
+            }
+            ahead.is_on_its_way()
+        };
+        assert!(!comes_to(50, true), "a seek");
+        assert!(comes_to(51, false), "behind one that the cache had");
+        assert!(comes_to(50, false) && comes_to(49, true) && comes_to(48, false), "back");
+        assert!(!comes_to(60, false), "a jump");
     }
 
     #[test]

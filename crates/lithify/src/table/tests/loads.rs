@@ -42,6 +42,24 @@ fn only_the_block_where_a_cursor_is_placed_is_a_point() {
     assert_eq!(reader.take_loads(), Loads { point_loads: 1, scanned_bytes: 0 });
 }
 
+/// A step back reads a block that no lookup asked for, just as one forward does.
+#[test]
+fn steps_back_are_a_scan() {
+    let reader = table(false);
+    let clock = TestClock::default();
+    let mut context = ReadContext::new(&clock);
+    let mut cursor = reader.cursor();
+    cursor.seek_to_first(&mut context).unwrap();
+    reader.take_loads();
+    cursor.seek(b"row002500", Trailer::new(SEQUENCE_MAX, ValueKind::Put), &mut context).unwrap();
+    for _ in 0..120 {
+        cursor.prev(&mut context).unwrap();
+    }
+    let loads = reader.take_loads();
+    assert_eq!(loads.point_loads, 1);
+    assert!((2_000..6_000).contains(&loads.scanned_bytes), "{loads:?}");
+}
+
 #[test]
 fn past_the_page_cache_a_short_scan_takes_two_reads() {
     // Ten blocks, all within 16 KiB.
