@@ -110,7 +110,8 @@ impl FramePool {
         self.full_bytes.load(Ordering::Relaxed) > capacity_bytes / STOCK_DIVISOR
     }
 
-    /// An empty buffer of that capacity or a little more, if there is one that has its pages.
+    /// A buffer of that capacity or a little more, if there is one that has its pages. It has the bytes
+    /// of the block that left it.
     pub(super) fn take(&self, capacity: usize) -> Option<Vec<u8>> {
         let buffer = take_fitting(&mut lock(&self.free).full, capacity)?;
         self.full_bytes.fetch_sub(buffer.capacity(), Ordering::Relaxed);
@@ -128,12 +129,12 @@ impl FramePool {
 
     /// Takes back what a block has left. What is of no pooled capacity is freed, after its pages.
     pub(super) fn give(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
         let capacity = buffer.capacity();
         if pooled_capacity(capacity) == Some(capacity) {
             self.full_bytes.fetch_add(capacity, Ordering::Relaxed);
             lock(&self.free).full.entry(capacity).or_default().push(buffer);
         } else if capacity > POOLED_BYTES_MAX {
+            buffer.clear();
             pages::discard(buffer.spare_capacity_mut());
         }
     }
@@ -142,6 +143,7 @@ impl FramePool {
     pub(super) fn hollow_one(&self) -> bool {
         let Some(mut buffer) = take_largest(&mut lock(&self.free).full) else { return false };
         let capacity = buffer.capacity();
+        buffer.clear();
         let resident_bytes = capacity - pages::discard(buffer.spare_capacity_mut());
         self.full_bytes.fetch_sub(capacity, Ordering::Relaxed);
         let hollow_bytes = self.hollow_bytes.load(Ordering::Relaxed) + resident_bytes;
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!(pool.held_bytes(), 5120);
         assert!(pool.take(3072).is_none());
         let buffer = pool.take(2048).expect("two are there");
-        assert_eq!((buffer.len(), buffer.capacity()), (0, 2048));
+        assert_eq!(buffer, [1; 2048], "as it was given");
         assert_eq!(pool.held_bytes(), 3072);
         assert!(pool.hollow_one() && pool.hollow_one() && !pool.hollow_one());
         assert_eq!(pool.held_bytes(), 0, "buffers of less than a page are freed");

@@ -221,9 +221,9 @@ impl BlockCache {
         self.cache_bytes() + raw_bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
     }
 
-    /// An empty buffer for a block of `raw_bytes` that is about to be read. A full cache gives up
-    /// the memory of other blocks for it, so that memory goes from block to block and not through
-    /// the allocator.
+    /// A buffer for a block of `raw_bytes` that is about to be read; it may have the bytes of another
+    /// block, so that nobody sets them before they are read over. A full cache gives up the memory of
+    /// other blocks for it, so that memory goes from block to block and not through the allocator.
     pub fn buffer(&self, raw_bytes: usize) -> Vec<u8> {
         let Some(capacity) = pooled_capacity(raw_bytes) else { return Vec::new() };
         for _ in 0..EVICTIONS_FOR_BUFFER {

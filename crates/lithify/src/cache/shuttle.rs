@@ -13,8 +13,9 @@ const ROOM: usize = 2;
 
 fn block(cache: &BlockCache, file_id: u64, offset: u64) -> Vec<u8> {
     let mut buffer = cache.buffer(BLOCK_BYTES);
-    assert!(buffer.is_empty() && buffer.capacity() >= BLOCK_BYTES);
+    assert!(buffer.capacity() >= BLOCK_BYTES);
     thread::yield_now();
+    buffer.clear();
     buffer.resize(BLOCK_BYTES, (16 * file_id + offset) as u8);
     buffer
 }

@@ -38,11 +38,16 @@ thread_local! {
 }
 
 /// Leaves a block's memory to the next one that this thread reads past the cache.
-pub(super) fn give_back_passing_buffer(mut raw: Vec<u8>) {
+pub(super) fn give_back_passing_buffer(raw: Vec<u8>) {
     if raw.capacity() <= SCRATCH_SIZE_MAX {
-        raw.clear();
         PASSING.set(raw);
     }
+}
+
+/// Makes a buffer as long as a read that will set all of it. What is there already is not set twice.
+fn make_length(buffer: &mut Vec<u8>, size: usize) {
+    buffer.truncate(size);
+    buffer.resize(size, 0);
 }
 
 /// What a block is that is not of data, and how it is expected to be stored: one of no codec is
@@ -335,7 +340,7 @@ impl TableReader {
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
             let mut stored = self.buffer(size, context);
-            stored.resize(size, 0);
+            make_length(&mut stored, size);
             self.read(handle.offset, &mut stored, context)?;
             let block = self.check(handle, layout, &stored, context)?;
             if block.codec != CodecId::None {
@@ -356,7 +361,7 @@ impl TableReader {
         })
     }
 
-    /// An empty buffer for a block: the cache's if the block goes there. One that does not must
+    /// A buffer for a block, with any bytes: the cache's if the block goes there. One that does not must
     /// not cost the cache other blocks, either.
     fn buffer(&self, bytes: usize, context: &ReadContext<'_>) -> Vec<u8> {
         match &self.cache {
@@ -402,7 +407,8 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
         let started = context.meter.is_some().then(|| context.clock.ticks());
-        let buffer = self.buffer(block.raw_size, context);
+        let mut buffer = self.buffer(block.raw_size, context);
+        buffer.clear();
         let raw = decode(&self.pool, &self.dictionaries, block, buffer)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;
         if let (Some(started), Some(meter)) = (started, &mut context.meter) {
