@@ -1,4 +1,6 @@
 //! A database of Lithify: the rows of one column family, read beside whoever writes it.
+//!
+//! Places are spread over the rows of all levels and of the log together (`starts`).
 
 use std::fs::File;
 use std::io::Read;
@@ -10,29 +12,27 @@ use lithify::inspect::{FamilyLevels, LevelsOptions, read_levels};
 use lithify::{ColumnFamily, Db, Options};
 
 use super::size::user_bytes;
-use super::{Facts, Source};
+use super::starts::{Starts, is_passed};
+use super::{Facts, OWN_KEYS, Source};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
+use crate::watch::{Silent, Watch};
 
 /// The file that every database has.
 const CURRENT: &str = "CURRENT";
+/// What tells how long rows are before any place is read.
+const FIRST_BYTES: u64 = 64 << 10;
 /// How it begins (`docs/format/manifest.md`).
 const CURRENT_MAGIC: &[u8; 8] = b"LITHCUR\n";
-
-/// A table by its first key, with the bytes of those before it.
-#[derive(Debug)]
-struct Start {
-    key: Vec<u8>,
-    before: u64,
-    bytes: u64,
-}
 
 /// A column family.
 pub struct Database {
     // Dropped before the database that it is of.
     family: ColumnFamily,
     _db: Db,
-    starts: Vec<Start>,
+    levels: FamilyLevels,
+    /// Found once places are asked for.
+    starts: Option<Starts>,
     facts: Facts,
 }
 
@@ -57,43 +57,60 @@ impl Database {
             Some(name) => levels.families.iter().find(|family| family.name == name),
             None => levels.families.iter().max_by_key(|family| bytes(family)),
         };
-        let Some(levels_of_family) = found else {
+        let Some(found) = found.cloned() else {
             let names: Vec<&str> =
                 levels.families.iter().map(|family| family.name.as_str()).collect();
             let (path, names) = (path.display(), names.join(", "));
             let what = format!("{path} has no such column family; there are: {names}");
             return Err(AdviseError::usage(what));
         };
-        let name = levels_of_family.name.clone();
+        let name = found.name.clone();
         let db = Db::open_read_only(path, Options::default())?;
         let family = db.existing_column_family(&name)?.ok_or_else(|| {
             AdviseError::data(format_args!("{}: {name} was dropped meanwhile", path.display()))
         })?;
         let facts = Facts {
             format: format!("Lithify database, column family {name}"),
-            files: levels_of_family.tables.len() as u64,
+            files: found.tables.len() as u64,
             has_rows: true,
             has_bytes: false,
             native: &["lithify"],
-            key: "its keys".to_owned(),
+            key: OWN_KEYS.to_owned(),
             data_bytes: 0,
         };
-        let starts = starts(levels_of_family);
-        let mut database = Database { family, _db: db, starts, facts };
-        database.facts.data_bytes = database.user_bytes(levels_of_family)?;
+        let mut database = Database { family, _db: db, levels: found, starts: None, facts };
+        database.facts.data_bytes = database.about_bytes()?;
         match database.facts.data_bytes {
             0 => Err(AdviseError::data(format_args!("{}: {name} has no row", path.display()))),
             _ => Ok(database),
         }
     }
 
-    /// Bytes of keys and values: as many rows as tables have, as long as some are on average.
-    fn user_bytes(&mut self, levels: &FamilyLevels) -> Result<u64> {
-        let entries: u64 = (levels.tables.iter())
-            .map(|table| table.metadata.entries.saturating_sub(table.metadata.tombstones))
-            .sum();
-        // Without tables all of it is in the log, which is read whole.
-        user_bytes(self, entries)
+    /// About how many bytes keys and values have: as many rows as there are, as long as the first ones.
+    fn about_bytes(&self) -> Result<u64> {
+        // Those in the log are among them.
+        let rows = self.family.approximate(..)?.rows;
+        let mut first = Rows::default();
+        self.read(&[], 0, &mut |row, _| first.push_up_to(row, FIRST_BYTES))?;
+        let (count, bytes) = (first.len() as u64, first.data_bytes());
+        Ok((rows.max(count) as f64 * bytes as f64 / count.max(1) as f64) as u64)
+    }
+
+    /// Finds where places begin, and how many bytes there are.
+    ///
+    /// # Errors
+    /// Those of the engine, and of `watch`.
+    pub fn spread(&mut self, watch: &dyn Watch) -> Result<()> {
+        if is_passed(&self.levels) {
+            let starts = Starts::by_pass(&self.family, &self.levels, watch)?;
+            self.facts.data_bytes = starts.total();
+            self.starts = Some(starts);
+            return Ok(());
+        }
+        self.starts = Some(Starts::by_tables(&self.family, &self.levels)?);
+        let rows = self.family.approximate(..)?.rows;
+        self.facts.data_bytes = user_bytes(self, rows)?;
+        Ok(())
     }
 
     /// Rows from a key on, after so many bytes of them.
@@ -121,44 +138,18 @@ impl Database {
     }
 }
 
-/// The tables of the level that has most bytes, by key.
-fn starts(levels: &FamilyLevels) -> Vec<Start> {
-    let largest = levels.levels.iter().max_by_key(|level| level.raw_bytes);
-    let mut starts: Vec<Start> = (levels.tables.iter())
-        .filter(|table| largest.is_some_and(|level| level.level == table.level))
-        .map(|table| Start {
-            key: table.metadata.range.smallest.to_vec(),
-            before: 0,
-            bytes: table.metadata.raw_bytes,
-        })
-        .collect();
-    starts.sort_by(|a, b| a.key.cmp(&b.key));
-    let mut before = 0;
-    for start in &mut starts {
-        start.before = before;
-        before += start.bytes;
-    }
-    starts
-}
-
 impl Source for Database {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
-        let total = self.starts.last().map_or(0, |last| last.before + last.bytes);
-        let offset = (share.clamp(0.0, 1.0) * total as f64) as u64;
-        let at = self.starts.partition_point(|start| start.before <= offset).checked_sub(1);
-        let start = at.and_then(|at| self.starts.get(at));
-        let (key, skipped) = match start {
-            // Before the first key of the level may be rows of others.
-            Some(start) if start.before == 0 => (Vec::new(), offset),
-            Some(start) => (start.key.clone(), offset - start.before),
-            None => (Vec::new(), 0),
-        };
+        if self.starts.is_none() {
+            self.spread(&Silent)?;
+        }
+        let (key, skipped_bytes) = self.starts.as_ref().map_or((&[][..], 0), |all| all.at(share));
         let mut rows = Rows::default();
-        self.read(&key, skipped, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
+        self.read(key, skipped_bytes, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
         Ok(rows)
     }
 

@@ -24,6 +24,7 @@ mod spool;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod stamp;
+mod starts;
 
 use std::fs::File;
 use std::io::Read;
@@ -66,10 +67,12 @@ pub fn open(
         return Err(AdviseError::usage(format_args!("{}: {what}", path.display())));
     }
     if format.is_none() && lithify::is_database(path) {
-        return match key {
-            [] => Ok(Box::new(Database::open(path, table)?)),
-            _ => Err(AdviseError::usage("a Lithify database has its keys: leave --key out")),
-        };
+        if !key.is_empty() {
+            return Err(AdviseError::usage("a Lithify database has its keys: leave --key out"));
+        }
+        let mut database = Database::open(path, table)?;
+        database.spread(watch)?;
+        return Ok(Box::new(database));
     }
     if format.is_none()
         && let Some(source) = open_typed(path, key, table, watch)?
@@ -185,6 +188,12 @@ fn column_of(path: &Path, names: &[&str], name: &str) -> Result<usize> {
         AdviseError::usage(format_args!("{path}: no column '{name}'; there are: {names}"))
     })
 }
+
+/// What a database says of its key, whose parts have no names.
+pub(crate) const OWN_KEYS: &str = "its keys";
+
+/// What stands between the names of a key.
+pub(crate) const KEY_SEPARATOR: &str = ", ";
 
 /// What is known of the data before anything is measured.
 #[derive(Clone, Debug, Default, PartialEq)]
