@@ -6,12 +6,14 @@ use lithify_report::figure::bytes;
 
 use crate::answer::{Advice, EQUAL_COST, Outcome, TargetAdvice};
 use crate::error::{AdviseError, Result};
+use crate::input::OWN_KEYS;
+use crate::sample::Order;
 use crate::screen::rows_of;
 
 /// What each is like, and for every target what its setting for `before` comes to `now`.
 ///
 /// # Errors
-/// They have no target in common.
+/// They have no target in common, or their rows have other orders.
 pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     let pairs: Vec<(&TargetAdvice, &TargetAdvice)> = (now.targets.iter())
         .filter_map(|now| {
@@ -21,6 +23,15 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
         .collect();
     if pairs.is_empty() {
         let what = format!("{} and {} have no target in common", before.data.path, now.data.path);
+        return Err(AdviseError::usage(what));
+    }
+    let is_by_key = pairs.iter().any(|(_, now)| now.target.order != Order::Input);
+    if is_by_key && !has_one_key(before, now) {
+        let of = |advice: &Advice| match advice.data.input.key.as_str() {
+            "" => format!("{} has no key", advice.data.path),
+            key => format!("the key of {} is {key}", advice.data.path),
+        };
+        let what = format!("{}, and {}: sizes depend on it", of(before), of(now));
         return Err(AdviseError::usage(what));
     }
     let mut text = verdict(&pairs, before, now);
@@ -41,6 +52,12 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     Ok(text)
 }
 
+/// Whether rows are sorted by the same. Keys of a database have no names: they may be any.
+fn has_one_key(before: &Advice, now: &Advice) -> bool {
+    let [before, now] = [before, now].map(|advice| advice.data.input.key.as_str());
+    before == now || [before, now].contains(&OWN_KEYS)
+}
+
 /// What the compared targets say, and no more than that; then those that only one side has.
 fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advice) -> String {
     let only = |one: &Advice, other: &Advice| -> Vec<&'static str> {
@@ -53,7 +70,8 @@ fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advi
     let good = kept.iter().filter(|kept| matches!(kept, Kept::Good(_))).count();
     let dear = kept.iter().filter(|kept| matches!(kept, Kept::Dear(_))).count();
     let unmeasured = pairs.len() - good - dear;
-    let all = pairs.len() + only_before.len() + only_now.len();
+    // What was not advised before is no part of it.
+    let all = pairs.len() + only_before.len();
     let mut text = match (dear, good) {
         (0, good) if good == all => "What was advised before is still good.".to_owned(),
         (0, good) => format!("Known to be still good: {good} of {all} settings."),

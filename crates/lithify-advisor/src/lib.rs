@@ -70,6 +70,8 @@ pub struct Request {
     pub table: Option<String>,
     /// Columns or fields of the key, in its order.
     pub key: Vec<String>,
+    /// The key where none is named and the data have none of their own.
+    pub usual_key: Vec<String>,
     /// For whom. Without any: the database that the data are in, else all that can hold such data.
     pub targets: Vec<Target>,
     /// How long it may take.
@@ -92,6 +94,7 @@ impl Request {
             format: None,
             table: None,
             key: Vec::new(),
+            usual_key: Vec::new(),
             targets: Vec::new(),
             time: Duration::from_secs(60),
             goal: "balanced".to_owned(),
@@ -131,7 +134,11 @@ pub fn advise(request: &Request, watch: &dyn Watch) -> Result<Advice> {
         return profile::read(request);
     }
     let table = request.table.as_deref();
-    let mut source = input::open(&request.path, request.format, &request.key, table, watch)?;
+    let open = |key: &[String]| input::open(&request.path, request.format, key, table, watch);
+    let mut source = open(&request.key)?;
+    if source.facts().key.is_empty() && !request.usual_key.is_empty() {
+        source = open(&request.usual_key)?;
+    }
     advise_source(&mut *source, request, watch)
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer::{Advice, Course, DataFacts, Outcome, TargetAdvice, reprice};
 use crate::error::{AdviseError, Result};
 use crate::estimate::Estimate;
-use crate::input::Facts;
+use crate::input::{Facts, KEY_SEPARATOR, OWN_KEYS};
 use crate::json::{COLLECTED, SCHEMA};
 use crate::targets::{Basis, Setting, TARGETS, Target};
 use crate::unknown::unknown;
@@ -26,6 +26,21 @@ pub fn is_profile(path: &Path) -> bool {
     let mut head = [0; HEAD.len()];
     let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head == *HEAD
+}
+
+/// The key that the rows of a profile were sorted by: names of columns, none where rows came as they were.
+/// `None` if the data were a database with keys of its own, which have no names.
+///
+/// # Errors
+/// It cannot be read, or is no profile.
+pub fn key(path: &Path) -> Result<Option<Vec<String>>> {
+    let text = std::fs::read_to_string(path).map_err(|error| AdviseError::of_file(path, &error))?;
+    let document: Value = serde_json::from_str(&text).map_err(|error| {
+        AdviseError::data(format_args!("{}: no profile: {error}", path.display()))
+    })?;
+    let key = document["data"]["key"].as_str().unwrap_or_default();
+    let names = key.split(KEY_SEPARATOR).filter(|name| !name.is_empty());
+    Ok((key != OWN_KEYS).then(|| names.map(str::to_owned).collect()))
 }
 
 /// The advice of a profile at the prices and expectations of a request.

@@ -127,7 +127,7 @@ fn what_was_advised_before_is_kept_or_not() {
     let mut half = advice(&request(&path, &["cassandra"], &[]));
     half.targets.insert(0, before.targets[0].clone());
     let part = compare::render(&before, &half).expect("have one in common");
-    assert!(part.starts_with("Known to be still good: 1 of 3 settings."), "{part}");
+    assert!(part.starts_with("Known to be still good: 1 of 2 settings."), "{part}");
     assert!(part.contains("Not compared, there only before: innodb."), "{part}");
     assert!(part.contains("Not compared, there only now: cassandra."), "{part}");
     let now = advice(&Request {
@@ -137,6 +137,16 @@ fn what_was_advised_before_is_kept_or_not() {
     let other = compare::render(&before, &now).expect("have one in common");
     let is_told = other.contains("should change.") && other.contains("% cheaper");
     assert!(is_told || other.contains("keep it"), "{other}");
+    // What was never advised for is not counted.
+    let mut one = before.clone();
+    one.targets.truncate(1);
+    let all = compare::render(&one, &before).expect("have one in common");
+    assert!(all.starts_with("What was advised before is still good."), "{all}");
+    assert!(all.contains("Not compared, there only now: innodb."), "{all}");
+    let mut keyed = before.clone();
+    keyed.data.input.key = "customer".to_owned();
+    let error = compare::render(&before, &keyed).expect_err("have other orders");
+    assert!(error.is_usage() && error.to_string().contains("is customer: sizes"), "{error}");
     let none = advice(&request(&noise, &["zfs"], &[]));
     assert!(compare::render(&before, &none).expect_err("have nothing").is_usage());
 }

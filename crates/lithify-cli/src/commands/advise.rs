@@ -224,8 +224,10 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     check(arguments, &request)?;
     let results = Results::open(arguments)?;
     let listener = Listener::begin()?;
+    let usual_key = compared_key(arguments, &request)?;
     let of = |path: &PathBuf| {
-        let request = Request { path: path.clone(), ..request.clone() };
+        let usual_key = usual_key.clone();
+        let request = Request { path: path.clone(), usual_key, ..request.clone() };
         // Beside the data that a profile is compared with, what is said of data is not of the profile.
         let is_beside_data = arguments.compare.is_some() && !has_no_data(arguments);
         let request = match is_beside_data && profile::is_profile(path) {
@@ -295,6 +297,28 @@ impl Results {
         }
         Ok(())
     }
+}
+
+/// The key of a profile that data are compared with: theirs too, unless they have one of their own.
+fn compared_key(arguments: &AdviseArguments, request: &Request) -> Result<Vec<String>, Fault> {
+    let Some(before) = &arguments.compare else { return Ok(Vec::new()) };
+    let of_profile = match [before, &arguments.path].map(|path| profile::is_profile(path)) {
+        [true, false] => before,
+        [false, true] => &arguments.path,
+        _ => return Ok(Vec::new()),
+    };
+    let Some(saved) = profile::key(of_profile).map_err(fault)? else { return Ok(Vec::new()) };
+    if request.key.is_empty() || request.key == saved {
+        return Ok(saved);
+    }
+    let (path, named) = (of_profile.display(), request.key.join(","));
+    Err(Fault::usage(match saved.as_slice() {
+        [] => format!("{path} was saved without a key: leave --key {named} out, or save it anew"),
+        saved => {
+            let saved = saved.join(",");
+            format!("the key of {path} is {saved}, not {named}: leave --key out, or save it anew")
+        }
+    }))
 }
 
 /// Whether only profiles are named: nothing is measured.

@@ -154,6 +154,36 @@ fn a_profile_takes_nothing_that_is_of_data() {
 }
 
 #[test]
+fn data_are_compared_by_the_key_of_the_profile() {
+    let place = place(5_000);
+    let saved = ["rocks.csv", "--key", "name,id", "--for", "rocksdb", "--save", "keyed"];
+    assert_eq!(advise(place.path(), &saved).status.code(), Some(0));
+    let plain = ["rocks.csv", "--for", "rocksdb", "--time", "5", "--save", "plain"];
+    assert_eq!(advise(place.path(), &plain).status.code(), Some(0));
+    for arguments in [
+        ["--compare", "keyed", "rocks.csv", "--for", "rocksdb", "--json", "now.json"],
+        ["--compare", "rocks.csv", "keyed", "--for", "rocksdb", "--json", "now.json"],
+    ] {
+        let output = advise(place.path(), &arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let json = std::fs::read_to_string(place.path().join("now.json")).expect("is there");
+        let json: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
+        assert_eq!(json["data"]["key"], "name, id");
+    }
+    let cases: [(&[&str], &str); 3] = [
+        (&["--compare", "keyed", "rocks.csv", "--key", "id"], "is name,id, not id: leave --key"),
+        (&["--compare", "plain", "rocks.csv", "--key", "id"], "was saved without a key"),
+        (&["--compare", "plain", "keyed"], "has no key, and the key of rocks.csv is name, id"),
+    ];
+    for (arguments, part) in cases {
+        let output = advise(place.path(), arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
 fn what_is_no_file_is_refused_before_it_is_opened() {
     let place = place(10);
     nix::unistd::mkfifo(&place.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU)
