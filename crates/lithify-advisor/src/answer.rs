@@ -7,7 +7,7 @@ use lithify::chooser::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, overhead_r
 use lithify::{Compression, Prices};
 
 use crate::estimate::Estimate;
-use crate::input::Facts;
+use crate::input::{Facts, Present};
 use crate::measure::{Call, Cell};
 use crate::sample::Collected;
 use crate::targets::{Advised, Basis, OtherForms, Setting, Target};
@@ -139,6 +139,8 @@ pub struct TargetAdvice {
     pub outcomes: Vec<Outcome>,
     /// Which of them it comes with; it may be that it was not measured.
     pub default: Option<usize>,
+    /// Which of them the data have now, if they are in this database and have one of them.
+    pub present: Option<usize>,
     /// How its rows were put in order.
     pub collected: Collected,
     /// What the cheapest stores of rows in the order of the input, where the database's own order is only
@@ -157,6 +159,20 @@ impl TargetAdvice {
     /// What it comes with.
     pub fn default_outcome(&self) -> Option<&Outcome> {
         self.default.map(|at| &self.outcomes[at])
+    }
+
+    /// What advice is compared with: what the data have now, else what it comes with.
+    pub fn before(&self) -> Option<&Outcome> {
+        self.present.or(self.default).map(|at| &self.outcomes[at])
+    }
+
+    /// The same, knowing how the data are stored now.
+    pub(crate) fn beside(mut self, present: Option<&Present>) -> TargetAdvice {
+        let of_target = present.filter(|present| present.target == self.target.name);
+        self.present = of_target.and_then(|present| present.most).and_then(|stored| {
+            self.outcomes.iter().position(|outcome| stored.is(&outcome.setting))
+        });
+        self
     }
 
     /// The text to paste for an outcome.
@@ -203,6 +219,8 @@ pub struct DataFacts {
     pub sampled_bytes: u64,
     /// Whether rows come in the order of the key.
     pub is_sorted: bool,
+    /// How a database has them now.
+    pub present: Option<Present>,
     /// What was noticed while they were read, each with its file and line.
     pub notes: Vec<String>,
     /// Bits a byte, by how often each of the 256 comes.
@@ -434,6 +452,7 @@ pub fn reprice(
         target: *target,
         outcomes,
         default,
+        present: None,
         collected,
         unsorted: None,
         unmeasured,

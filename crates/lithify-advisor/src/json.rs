@@ -43,10 +43,29 @@ struct Data<'a> {
     is_sorted_by_key: Option<bool>,
     places: usize,
     sampled_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    present: Option<Present<'a>>,
     notes: &'a [String],
     entropy_bits_per_byte: f64,
     incompressible_share: Option<f64>,
     far_repeats_share: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Present<'a> {
+    target: &'a str,
+    settings: &'a str,
+    most: Option<Stored>,
+    stored_bytes: u64,
+    tables: u64,
+    rows_in_log: u64,
+}
+
+#[derive(Serialize)]
+struct Stored {
+    codec: String,
+    block_size_bytes: usize,
+    has_dictionary: bool,
 }
 
 #[derive(Serialize)]
@@ -117,6 +136,7 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
             is_sorted_by_key: has_key.then_some(data.is_sorted),
             places: data.places,
             sampled_bytes: data.sampled_bytes,
+            present: data.present.as_ref().map(of_present),
             notes: &data.notes,
             entropy_bits_per_byte: data.entropy_bits,
             incompressible_share: data.incompressible,
@@ -136,6 +156,22 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
         unknown: &advice.unknown,
     };
     serde_json::to_string(&document)
+}
+
+fn of_present(present: &crate::input::Present) -> Present<'_> {
+    let stored = |stored: &crate::input::Stored| Stored {
+        codec: stored.compression.to_string(),
+        block_size_bytes: stored.block_size_bytes,
+        has_dictionary: stored.has_dictionary,
+    };
+    Present {
+        target: present.target,
+        settings: &present.settings,
+        most: present.most.as_ref().map(stored),
+        stored_bytes: present.stored_bytes,
+        tables: present.tables,
+        rows_in_log: present.rows_in_log,
+    }
 }
 
 fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {

@@ -8,7 +8,7 @@ use lithify_report::{
 };
 
 use crate::answer::{Advice, Outcome, TargetAdvice};
-use crate::screen::{answer, cpu_seconds, size, yearly};
+use crate::screen::{answer, are_dollars, cpu_basis, cpu_seconds, size, yearly};
 
 /// The page as a file that needs nothing else.
 pub fn render(advice: &Advice) -> String {
@@ -61,13 +61,14 @@ fn headline(advice: &Advice) -> Table {
         Column::new("take"),
         Column::new("of raw").lower(),
         Column::new("size").lower(),
-        Column::new("cost").unit("TB-year").lower(),
+        Column::new("cost").unit(cost_unit(advice)).lower(),
         Column::new("instead of"),
         Column::new("its size").lower(),
     ];
-    let mut table = Table::new("The cheapest setting of each, beside what it comes with", columns);
+    let mut table =
+        Table::new("The cheapest setting of each, beside what it has now or comes with", columns);
     for target in &advice.targets {
-        let (best, default) = (target.best(), target.default_outcome());
+        let (best, default) = (target.best(), target.before());
         table.push([
             target.target.title.into(),
             best.setting.name().into(),
@@ -105,7 +106,8 @@ fn facts(advice: &Advice) -> Section {
         let order = if data.is_sorted { "sorted by it" } else { "not sorted by it" };
         facts.push(("key".to_owned(), format!("{} ({order})", data.input.key)));
     }
-    facts.push(("prices, millionths".to_owned(), advice.prices.to_string()));
+    let of = if are_dollars(advice) { " of a dollar" } else { "" };
+    facts.push((format!("prices, millionths{of}"), advice.prices.to_string()));
     Section { detail: Detail::Always, ..Section::new("The data, and what was assumed") }
         .with(Block::Facts(facts))
 }
@@ -137,7 +139,7 @@ fn section(target: &TargetAdvice, advice: &Advice) -> Section {
 /// together.
 const DEAR: f64 = 4.0;
 
-/// Size against CPU of a million writes and as many cold reads; a series for each codec, joined over
+/// Size against CPU of writes and as many cold reads; a series for each codec, joined over
 /// its sizes.
 fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Plot> {
     let codec = |outcome: &Outcome| outcome.setting.compression.to_string();
@@ -165,7 +167,9 @@ fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Pl
         })
     };
     let costs: Vec<Cost> = outcomes.iter().filter_map(cost).collect();
-    let names = ["stored share of the data", "CPU seconds, a million writes and cold reads"];
+    let cpu_name =
+        format!("CPU seconds to write and to read cold, {} each", cpu_basis(&advice.data));
+    let names = ["stored share of the data", &cpu_name];
     of_arms(
         "Size against CPU, without what is dear or not compressed",
         names,
@@ -175,15 +179,20 @@ fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Pl
     )
 }
 
+fn cost_unit(advice: &Advice) -> &'static str {
+    if are_dollars(advice) { "dollars a TB-year" } else { "TB-year" }
+}
+
 fn settings(target: &TargetAdvice, advice: &Advice) -> Table {
+    let cpu_unit = &format!("s {}", cpu_basis(&advice.data));
     let columns = [
         Column::new("setting"),
         Column::new("of raw").lower(),
         Column::new("held out").unit("% off"),
-        Column::new("write CPU").unit("s a million rows").lower(),
-        Column::new("cold read CPU").unit("s a million").lower(),
+        Column::new("write CPU").unit(cpu_unit).lower(),
+        Column::new("cold read CPU").unit(cpu_unit).lower(),
         Column::new("calls over 1 ms").unit("%").lower(),
-        Column::new("cost").unit("TB-year").lower(),
+        Column::new("cost").unit(cost_unit(advice)).lower(),
     ];
     let mut table = Table::folded("Every setting that was measured, cheapest first", columns);
     for outcome in &target.outcomes {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::answer::{Advice, Course, DataFacts, Outcome, TargetAdvice, reprice};
 use crate::error::{AdviseError, Result};
 use crate::estimate::Estimate;
-use crate::input::{Facts, KEY_SEPARATOR, OWN_KEYS};
+use crate::input::{Facts, KEY_SEPARATOR, OWN_KEYS, Present, Stored};
 use crate::json::{COLLECTED, SCHEMA};
 use crate::targets::{Basis, Setting, TARGETS, Target};
 use crate::unknown::unknown;
@@ -66,7 +66,8 @@ pub fn read(request: &Request) -> Result<Advice> {
         names.push(target.name);
         let is_wanted = |wanted: &Target| wanted.name == target.name;
         if !is_choice || request.targets.iter().any(is_wanted) {
-            let advice = advice_of(&target, saved, &data.basis, request);
+            let advice = advice_of(&target, saved, &data.basis, request)
+                .map(|advice| advice.beside(data.present.as_ref()));
             let what = || wrong(&format!("a figure of {} is missing", target.title));
             targets.push(advice.ok_or_else(what)?);
         }
@@ -135,11 +136,31 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
         },
         places: saved["places"].as_u64()? as usize,
         sampled_bytes: saved["sampled_bytes"].as_u64()?,
+        present: present_of(&saved["present"]),
         notes: texts(&saved["notes"]),
         is_sorted: saved["is_sorted_by_key"].as_bool().unwrap_or(false),
         entropy_bits: number(saved, "entropy_bits_per_byte")?,
         incompressible: number(saved, "incompressible_share"),
         far_repeats: saved["far_repeats_share"].as_f64(),
+    })
+}
+
+/// How a database had the data when they were measured.
+fn present_of(saved: &Value) -> Option<Present> {
+    let stored = |saved: &Value| {
+        Some(Stored {
+            compression: saved["codec"].as_str()?.parse().ok()?,
+            block_size_bytes: saved["block_size_bytes"].as_u64()? as usize,
+            has_dictionary: saved["has_dictionary"].as_bool()?,
+        })
+    };
+    Some(Present {
+        target: target(saved["target"].as_str()?).ok()?.name,
+        settings: saved["settings"].as_str()?.to_owned(),
+        most: stored(&saved["most"]),
+        stored_bytes: saved["stored_bytes"].as_u64()?,
+        tables: saved["tables"].as_u64()?,
+        rows_in_log: saved["rows_in_log"].as_u64()?,
     })
 }
 

@@ -3,12 +3,14 @@
 
 use std::fmt::Write;
 
+use lithify::Objective;
 use lithify_report::figure::{bytes, duration, figure};
 
 use crate::answer::{
     Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice, rewrites,
 };
 use crate::estimate::Estimate;
+use crate::input::Present;
 use crate::sample::{Collected, WHOLE_BYTES};
 use crate::study::write_amplification;
 use crate::unknown::too_little;
@@ -128,6 +130,9 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let entropy = data.entropy_bits;
     let is = format!("{entropy:.1} bits a byte by frequency alone.{hard}{far}{order}");
     wrapped(text, "          ", &is, columns);
+    if let Some(present) = &data.present {
+        wrapped(text, "Has now   ", &has_now(present), columns);
+    }
     let share = data.sampled_bytes as f64 / input.data_bytes.max(1) as f64;
     let sampled = match share > 0.999 {
         true => "all of it".to_owned(),
@@ -145,6 +150,22 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     wrapped(text, "Prices    ", &prices(advice), columns);
 }
 
+/// What a database is set to, and what its tables take with that.
+fn has_now(present: &Present) -> String {
+    let mut said = present.settings.clone();
+    if let Some(most) = present.most {
+        let (size, tables) = (bytes(present.stored_bytes), counted(present.tables, "table"));
+        let most_of = if present.tables == 1 { "with" } else { "most of it" };
+        let _ = write!(said, ": {size} in {tables}, {most_of} {most}");
+    }
+    if present.rows_in_log > 0 {
+        let is = if present.rows_in_log == 1 { "is" } else { "are" };
+        let _ = write!(said, "; {} {is} in the log alone", counted(present.rows_in_log, "row"));
+    }
+    said.push('.');
+    said
+}
+
 /// A number of things: "1 row", "2 rows".
 pub(crate) fn counted(count: u64, name: &str) -> String {
     format!("{count} {name}{}", if count == 1 { "" } else { "s" })
@@ -160,9 +181,10 @@ pub(crate) fn rows_of(data: &DataFacts) -> String {
 fn prices(advice: &Advice) -> String {
     let prices = &advice.prices;
     format!(
-        "{}, in millionths: CPU second {}, GB written {}, GB-month {}, million reads {}, GB-month of \
+        "{}, in millionths of {}: CPU second {}, GB written {}, GB-month {}, million reads {}, GB-month of \
          memory {}.",
         advice.goal,
+        if are_dollars(advice) { "a dollar" } else { "your currency" },
         prices.cpu_second,
         prices.gb_written,
         prices.gb_month,
@@ -184,13 +206,25 @@ pub(crate) fn size(outcome: &Outcome, advice: &Advice) -> String {
     bytes((outcome.ratio.value * advice.data.basis.data_bytes) as u64)
 }
 
+/// What CPU times are of: rows, or bytes of data that have none.
+pub(crate) fn cpu_basis(data: &DataFacts) -> &'static str {
+    if data.input.has_rows { "a million rows" } else { "a GB" }
+}
+
 /// CPU seconds for a million rows: to write, on the way down a tree if there is one, and to read
-/// where every read loads a block.
+/// where every read loads a block. Of data without rows they are for a GB (10^9 bytes) each.
 pub(crate) fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f64; 2] {
     let times = rewrites(target.target.has_levels, &data.basis);
-    let per_row_ns =
-        data.basis.row_bytes * (outcome.encode_ns * times + outcome.decode_ns * (times - 1.0));
-    [per_row_ns / 1e3, outcome.unit_decode_us]
+    let write_ns = outcome.encode_ns * times + outcome.decode_ns * (times - 1.0);
+    match data.input.has_rows {
+        true => [data.basis.row_bytes * write_ns / 1e3, outcome.unit_decode_us],
+        false => [write_ns, outcome.decode_ns],
+    }
+}
+
+/// Whether prices are those of a goal, which are of a dollar. Others are of any currency.
+pub(crate) fn are_dollars(advice: &Advice) -> bool {
+    Objective::NAMED.iter().any(|(goal, _)| goal.prices() == advice.prices)
 }
 
 /// Money in a year for a TB (10^12 bytes) of such data, in whole units of the currency.
@@ -212,21 +246,33 @@ fn with_table(
         let _ = writeln!(text, "  {line}");
     }
     wrapped(text, "", &answer(target, advice), columns);
+    let [write_basis, read_basis] = match advice.data.input.has_rows {
+        true => ["/M rows", "/M cold"],
+        false => ["/GB", "/GB cold"],
+    };
     let _ = writeln!(
         text,
-        "\n  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}",
-        "setting", "of raw", "size", "write CPU s", "read CPU s", "calls>1 ms", "cost a"
+        "\n  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}",
+        "setting",
+        "of raw",
+        "size",
+        "write CPU s",
+        "read CPU s",
+        "calls>1 ms",
+        if are_dollars(advice) { "dollars a" } else { "cost a" }
     );
     let _ = writeln!(
         text,
-        "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}",
-        "", "", "", "/M rows", "/M cold", "", "TB-year"
+        "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}",
+        "", "", "", write_basis, read_basis, "", "TB-year"
     );
-    for (outcome, what) in shown(target, room.alternatives) {
+    let present = advice.data.present.as_ref();
+    let has_now = present.is_some_and(|present| present.target == target.target.name);
+    for (outcome, what) in shown(target, room.alternatives, has_now) {
         let [write, read] = cpu_seconds(outcome, target, &advice.data);
         let _ = writeln!(
             text,
-            "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>8}  {what}",
+            "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}  {what}",
             outcome.setting.name(),
             ratio(&outcome.ratio),
             size(outcome, advice),
@@ -240,7 +286,10 @@ fn with_table(
         frontier(text, target, &advice.data, room.plot_lines, columns);
     }
     if let Some((amplification, formula)) = write_amplification(target, &advice.data.basis) {
-        let line = format!("Write amplification about {amplification:.1} = {formula}.");
+        let line = format!(
+            "Write amplification about {amplification:.1} = {formula}. Upper levels' codecs follow the \
+             goal, and so do sizes."
+        );
         wrapped(text, "  ", &line, columns);
     }
     wrapped(text, "  ", target.target.note, columns);
@@ -304,10 +353,11 @@ fn frontier(
 /// The saving against what it comes with, and whether the held-out places agree.
 pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     let best = target.best();
-    let mut said = match target.default_outcome() {
-        Some(default) if default.setting == best.setting => {
-            "That is what it comes with.".to_owned()
-        }
+    let mut said = match target.before() {
+        Some(before) if before.setting == best.setting => match target.present {
+            Some(_) => "That is what most of it has now.".to_owned(),
+            None => "That is what it comes with.".to_owned(),
+        },
         Some(default) => {
             let [write, read] = cpu_seconds(best, target, &advice.data);
             let [write_before, read_before] = cpu_seconds(default, target, &advice.data);
@@ -320,10 +370,12 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
             };
             let money = yearly(default, advice) - yearly(best, advice);
             format!(
-                "{saves} of {}, and saves {} a year for a TB. CPU seconds a million rows: \
+                "{saves} of {}, and saves {}{} a year for a TB. CPU seconds {}: \
                  {} to write instead of {}, {} to read cold instead of {}.",
                 default.setting.name(),
                 figure(money),
+                if are_dollars(advice) { " dollars" } else { "" },
+                cpu_basis(&advice.data),
                 figure(write),
                 figure(write_before),
                 figure(read),
@@ -349,17 +401,22 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     said
 }
 
-/// What is said of the default in a table.
-fn default_words(target: &TargetAdvice) -> &'static str {
-    let cost = target.default_outcome().map_or(f64::INFINITY, Outcome::cost);
-    match cost <= target.best().cost() * EQUAL_COST {
-        true => "it comes with this, as cheap",
-        false => "it comes with this",
+/// What is said in a table of what advice is compared with.
+fn before_words(target: &TargetAdvice, has_now: bool) -> &'static str {
+    let cost = target.before().map_or(f64::INFINITY, Outcome::cost);
+    let is_as_cheap = cost <= target.best().cost() * EQUAL_COST;
+    match (target.present.is_some(), is_as_cheap) {
+        (true, true) => "most of it has this now, as cheap",
+        (true, false) => "most of it has this now",
+        // The data are in this database, which was set to another one.
+        (false, _) if has_now => "the default of a new one",
+        (false, true) => "it comes with this, as cheap",
+        (false, false) => "it comes with this",
     }
 }
 
-/// The cheapest, what it comes with, the smallest, the fastest to read, and the next best.
-fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
+/// The cheapest, what it is compared with, the smallest, the fastest to read, and the next best.
+fn shown(target: &TargetAdvice, count: usize, has_now: bool) -> Vec<(&Outcome, &'static str)> {
     let least = |figure: fn(&Outcome) -> f64| {
         target.outcomes.iter().min_by(|a, b| figure(a).total_cmp(&figure(b)))
     };
@@ -367,9 +424,9 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, &'static str)> {
     let quickest = compressed.min_by(|a, b| a.unit_decode_us.total_cmp(&b.unit_decode_us));
     let candidates = [
         (Some(target.best()), "<- take this"),
-        (target.default_outcome(), default_words(target)),
+        (target.before(), before_words(target, has_now)),
         (least(|one| one.ratio.value), "smallest"),
-        (quickest, "quickest to read"),
+        (quickest, "quickest of the compressed"),
     ];
     let mut shown: Vec<(&Outcome, &'static str)> = Vec::new();
     for (outcome, what) in candidates {
@@ -403,9 +460,10 @@ fn overview(text: &mut String, advice: &Advice) {
     );
     for target in &advice.targets {
         let best = target.best();
-        let saving = target.default_outcome().map_or_else(String::new, |default| {
+        let saving = target.before().map_or_else(String::new, |default| {
             let change = best.cost() / default.cost() - 1.0;
             match default.setting == best.setting {
+                true if target.present.is_some() => "most of it has this now".to_owned(),
                 true => "it comes with this".to_owned(),
                 false => {
                     let size = size(default, advice);
@@ -428,5 +486,9 @@ fn overview(text: &mut String, advice: &Advice) {
         let lines = target.snippet(target.best(), advice.data.basis);
         let _ = writeln!(text, "{:<18} {}", target.target.name, lines.join("; "));
     }
-    text.push_str("\nOne target with its alternatives: --for NAME. TB-year: what a TB of such data costs in a year.\n");
+    let money = if are_dollars(advice) { "in dollars" } else { "in your currency" };
+    let _ = writeln!(
+        text,
+        "\nOne target with its alternatives: --for NAME. TB-year: a TB of such data for a year, {money}."
+    );
 }

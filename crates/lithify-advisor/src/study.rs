@@ -233,7 +233,8 @@ impl<'a> Study<'a> {
             let Some(advice) = self.advice(target) else { continue };
             let least = advice.best().cost();
             let matters = |at: usize, one: &&Outcome| {
-                one.cost() <= least * CONTENDER || Some(at) == advice.default
+                one.cost() <= least * CONTENDER
+                    || [advice.default, advice.present].contains(&Some(at))
             };
             let near: Vec<&Outcome> = (advice.outcomes.iter().enumerate())
                 .filter(|(at, one)| matters(*at, one))
@@ -364,6 +365,7 @@ impl<'a> Study<'a> {
         let (prices, expectations) = (&request.prices, &request.expectations);
         let basis = &self.basis;
         let advice = reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)?;
+        let advice = advice.beside(self.source.present().as_ref());
         let unsorted = match collected {
             Collected::OfSampledRows => self.unsorted(target, &advice),
             _ => None,
@@ -421,6 +423,7 @@ impl<'a> Study<'a> {
             places: self.places.values().copied().max().unwrap_or(0),
             sampled_bytes,
             is_sorted: self.input.is_sorted,
+            present: self.source.present(),
             notes: self.source.notes(),
             entropy_bits: entropy_bits(places),
             incompressible: near.0.map(|_| near.1),

@@ -13,7 +13,7 @@ use lithify::{ColumnFamily, Db, Options};
 
 use super::size::user_bytes;
 use super::starts::{Starts, is_passed};
-use super::{Facts, OWN_KEYS, Source};
+use super::{Facts, OWN_KEYS, Present, Source, Stored};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
 use crate::watch::{Silent, Watch};
@@ -34,6 +34,7 @@ pub struct Database {
     /// Found once places are asked for.
     starts: Option<Starts>,
     facts: Facts,
+    present: Present,
 }
 
 /// Whether a directory is a database: its `CURRENT` begins as Lithify's do.
@@ -78,7 +79,9 @@ impl Database {
             key: OWN_KEYS.to_owned(),
             data_bytes: 0,
         };
-        let mut database = Database { family, _db: db, levels: found, starts: None, facts };
+        let present = present(&family, &found)?;
+        let starts = None;
+        let mut database = Database { family, _db: db, levels: found, starts, facts, present };
         database.facts.data_bytes = database.about_bytes()?;
         match database.facts.data_bytes {
             0 => Err(AdviseError::data(format_args!("{}: {name} has no row", path.display()))),
@@ -138,9 +141,45 @@ impl Database {
     }
 }
 
+/// What a family is set to, and what its tables and its log have.
+fn present(family: &ColumnFamily, levels: &FamilyLevels) -> Result<Present> {
+    let options = family.options();
+    let mut settings = format!("compression={}", options.compression);
+    if options.block_size_bytes > 0 {
+        settings.push_str(&format!(" block_size_bytes={}", options.block_size_bytes));
+    }
+    let mut stored: Vec<(Stored, u64)> = Vec::new();
+    let (mut stored_bytes, mut rows) = (0, 0);
+    for metadata in levels.tables.iter().map(|table| &table.metadata) {
+        let of_table = Stored {
+            compression: metadata.compression,
+            block_size_bytes: metadata.block_size_bytes as usize,
+            has_dictionary: metadata.dictionary.is_some(),
+        };
+        match stored.iter_mut().find(|(one, _)| *one == of_table) {
+            Some((_, raw_bytes)) => *raw_bytes += metadata.raw_bytes,
+            None => stored.push((of_table, metadata.raw_bytes)),
+        }
+        stored_bytes += metadata.size_bytes;
+        rows += metadata.entries.saturating_sub(2 * metadata.tombstones);
+    }
+    Ok(Present {
+        target: "lithify",
+        settings,
+        most: stored.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(stored, _)| stored),
+        stored_bytes,
+        tables: levels.tables.len() as u64,
+        rows_in_log: family.approximate(..)?.rows.saturating_sub(rows),
+    })
+}
+
 impl Source for Database {
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn present(&self) -> Option<Present> {
+        Some(self.present.clone())
     }
 
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {

@@ -31,8 +31,12 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use ::lithify::Compression;
+use lithify_report::figure::bytes;
+
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
+use crate::targets::Setting;
 use crate::watch::Watch;
 
 #[cfg(feature = "parquet")]
@@ -214,10 +218,66 @@ pub struct Facts {
     pub native: &'static [&'static str],
 }
 
+/// How a database has its rows now, where advice is for the same database.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Present {
+    /// The target whose settings it has.
+    pub target: &'static str,
+    /// Its settings, as they are written.
+    pub settings: String,
+    /// What most bytes of its tables are stored with; `None` without tables.
+    pub most: Option<Stored>,
+    /// Bytes of its tables.
+    pub stored_bytes: u64,
+    /// How many there are.
+    pub tables: u64,
+    /// Rows that are in no table yet.
+    pub rows_in_log: u64,
+}
+
+/// How blocks are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Codec and effort.
+    pub compression: Compression,
+    /// The size of blocks before compression.
+    pub block_size_bytes: usize,
+    /// Whether there is a dictionary.
+    pub has_dictionary: bool,
+}
+
+impl Stored {
+    /// Whether it is what a setting asks for.
+    pub(crate) fn is(&self, setting: &Setting) -> bool {
+        // Whoever encoded: the bytes are of the same format and effort.
+        let [a, b] = [self.compression, setting.compression].map(|one| (one.codec, one.effort));
+        a == b
+            && self.block_size_bytes == setting.size_bytes
+            && self.has_dictionary == (setting.dictionary_bytes > 0)
+    }
+}
+
+impl std::fmt::Display for Stored {
+    /// As settings are called: "zstd-1 16k".
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let dictionary = if self.has_dictionary { ", dictionary" } else { "" };
+        let size = bytes(self.block_size_bytes as u64);
+        match self.block_size_bytes % 1024 {
+            0 => write!(f, "{} {}k{dictionary}", self.compression, self.block_size_bytes >> 10),
+            _ => write!(f, "{} {size}{dictionary}", self.compression),
+        }
+    }
+}
+
 /// Data to be read.
 pub trait Source {
     /// What it is.
     fn facts(&self) -> &Facts;
+
+    /// How it is stored now, if it is a database that advice can be for.
+    fn present(&self) -> Option<Present> {
+        None
+    }
 
     /// What was noticed so far while rows were read, each with its file and line.
     fn notes(&self) -> Vec<String> {

@@ -262,6 +262,43 @@ fn too_little_data_are_told_first() {
 }
 
 #[test]
+fn money_cpu_and_sizes_say_what_they_are_of() {
+    let (_directory, path) = file("orders.csv", orders(20_000, true));
+    let (_other, bytes) = file("orders.bin", orders(20_000, true).replace(',', "\0"));
+    let of = |path, prices: &str, targets: &[&str]| {
+        let prices = prices.parse().expect("parses");
+        screen::render(&advice(&Request { prices, ..request(path, targets, &[]) }), 100)
+    };
+    // Wherever lines are wrapped.
+    let is_said = |screen: &str, part: &str| {
+        screen.split_whitespace().collect::<Vec<_>>().join(" ").contains(part)
+    };
+    let balanced = Objective::Balanced.prices().to_string();
+    let rows = of(&path, &balanced, &["lithify"]);
+    for part in [
+        "in millionths of a dollar: CPU second 11",
+        "dollars a /M rows",
+        "Upper levels' codecs follow the goal",
+        "quickest of the compressed",
+    ] {
+        assert!(is_said(&rows, part), "{part}: {rows}");
+    }
+    assert!(!rows.contains("quickest to read"), "without a codec nothing is decoded: {rows}");
+    let priced = of(&path, &balanced.replace("cpu=11", "cpu=12"), &["lithify", "rocksdb"]);
+    assert!(is_said(&priced, "in millionths of your currency"), "{priced}");
+    assert!(!priced.contains("dollar"), "{priced}");
+    // A GB of them in seconds, whatever pieces are read at once.
+    let bytes = advice(&request(&bytes, &["btrfs"], &[]));
+    let screen = screen::render(&bytes, 100);
+    assert!(screen.contains("/GB cold") && !screen.contains("/M rows"), "{screen}");
+    assert!(!screen.contains("million rows") && !screen.contains("Upper levels"), "{screen}");
+    let target = &bytes.targets[0];
+    let smallest = target.outcomes.iter().find(|one| one.encode_ns > 0.0).expect("is there");
+    let figure = lithify_report::figure::figure;
+    assert!(screen.contains(&figure(smallest.encode_ns)), "{} {screen}", smallest.setting.name());
+}
+
+#[test]
 fn data_that_do_not_shrink_are_left_alone() {
     let mut numbers = super::data::Numbers(7);
     let bytes: Vec<u8> = (0..80_000).flat_map(|_| numbers.next().to_le_bytes()).collect();
@@ -349,6 +386,47 @@ fn a_database_of_lithify_is_data_with_its_keys() {
     let error =
         super::data::refusal(&Request { table: Some("t".to_owned()), ..request(file, &[], &[]) });
     assert!(error.to_string().contains("no tables"), "{error}");
+}
+
+#[test]
+fn what_a_database_has_now_is_what_advice_is_compared_with() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("rocks.db");
+    let db = Db::open(&path, Options::default()).expect("opens");
+    let options = |text: &str| text.parse::<CfOptions>().expect("parses");
+    let auto = options("compression=lz4 block_size_bytes=16384");
+    let rows = db.column_family("rows", auto).expect("is made");
+    let text = orders(20_000, true);
+    for (number, line) in text.lines().skip(1).enumerate() {
+        rows.put(format!("{number:08}"), line).expect("is put");
+    }
+    rows.compact_range(None, None).expect("is compacted");
+    // What it is set to is not yet what its tables have.
+    drop(rows);
+    let rows = db.column_family("rows", options("compression=auto")).expect("is there");
+    rows.put("last", "in the log").expect("is put");
+    db.close().expect("closes");
+    let advice = advice(&request(&path, &["lithify"], &[]));
+    let before = advice.targets[0].before().expect("was measured");
+    assert_eq!(before.setting.name(), "lz4 16k");
+    let stored: u64 = std::fs::read_dir(&path)
+        .expect("is there")
+        .map(|entry| entry.expect("is there"))
+        .filter(|entry| entry.path().extension().is_some_and(|kind| kind == "sst"))
+        .map(|entry| entry.metadata().expect("has a size").len())
+        .sum();
+    let present = advice.data.present.as_ref().expect("is a database");
+    assert_eq!((present.stored_bytes, present.rows_in_log), (stored, 1));
+    let screen = screen::render(&advice, 100);
+    assert!(screen.contains("Has now   compression=auto: "), "{screen}");
+    assert!(screen.contains(" lz4 16k; 1 row is in the log alone."), "{screen}");
+    assert!(!screen.contains("comes with"), "{screen}");
+    assert!(screen.contains("has this now") || screen.contains("what most of it has"), "{screen}");
+    let profile = directory.path().join("profile");
+    std::fs::write(&profile, json::render(&advice).expect("renders")).expect("is written");
+    let again = super::data::advice(&request(&profile, &[], &[]));
+    assert_eq!(again.data.present, advice.data.present);
+    assert_eq!(again.targets[0].present, advice.targets[0].present);
 }
 
 #[test]
