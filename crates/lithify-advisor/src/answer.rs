@@ -11,6 +11,7 @@ use crate::input::{Facts, Present};
 use crate::measure::{Call, Cell};
 use crate::sample::Collected;
 use crate::targets::{Advised, Basis, OtherForms, Setting, Target};
+use crate::unknown::too_little;
 
 /// A call that takes longer stalls an event loop.
 const LONG_CALL_NS: u64 = 1_000_000;
@@ -264,6 +265,13 @@ pub struct Advice {
     pub unknown: Vec<String>,
     /// Rows of the data, where the request asks for them.
     pub samples: Vec<String>,
+}
+
+impl Advice {
+    /// Why nothing is advised: the data are one or two rows, or less than 64 KiB. `None` if they are enough.
+    pub fn too_little(&self) -> Option<String> {
+        too_little(&self.data)
+    }
 }
 
 /// The measured calls of cells in one order, and what share of the data their places hold.

@@ -55,7 +55,11 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
         wrapped(&mut text, "", line, columns);
     }
     data(&mut text, &advice.data, advice, columns);
-    if advice.targets.len() <= TABLES_MAX {
+    // What these say would be taken for advice.
+    let is_little = too_little.is_some();
+    if is_little {
+        text.push_str("\nNothing is advised.\n");
+    } else if advice.targets.len() <= TABLES_MAX {
         for target in &advice.targets {
             with_table(&mut text, target, advice, room, columns);
         }

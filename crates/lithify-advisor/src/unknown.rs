@@ -46,7 +46,7 @@ const LITTLE_BYTES: u64 = 64 << 10;
 /// Rows that tell nothing of others.
 const FEW_ROWS: u64 = 2;
 
-/// What is said first where the data are too few for any advice.
+/// What is said in place of advice where the data are too few for any.
 pub(crate) fn too_little(data: &DataFacts) -> Option<String> {
     let (size, has_rows) = (data.input.data_bytes, data.input.has_rows);
     let is_little = size < LITTLE_BYTES || (has_rows && data.rows <= FEW_ROWS);

@@ -199,7 +199,7 @@ fn table(
     let texts: Vec<String> =
         (0..fields).map(|at| String::from_utf8_lossy(first.field(at)).into_owned()).collect();
     let names_a_column = key.iter().any(|name| texts.contains(name));
-    let has_header = names_a_column || is_header(&records);
+    let has_header = names_a_column || is_header(&records, is_whole);
     let column = |name: &String| column(path, &texts, has_header, name);
     let columns = key.iter().map(column).collect::<Result<Vec<usize>>>()?;
     let header = if has_header { texts } else { Vec::new() };
@@ -214,9 +214,9 @@ fn table(
     })
 }
 
-/// Names are texts that differ; a row below has a number where they have none.
-fn is_header(records: &[Record]) -> bool {
-    let [first, second, ..] = records else { return false };
+/// Names are texts that differ; a row below has a number where they have none, or there is none.
+fn is_header(records: &[Record], is_whole: bool) -> bool {
+    let Some(first) = records.first() else { return false };
     let is_number = |field: &[u8]| {
         std::str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
     };
@@ -224,7 +224,11 @@ fn is_header(records: &[Record]) -> bool {
     let are_names = names.iter().all(|name| !name.is_empty() && !is_number(name));
     names.sort_unstable();
     let all_differ = names.windows(2).all(|pair| pair[0] != pair[1]);
-    are_names && all_differ && (0..second.len()).any(|at| is_number(second.field(at)))
+    let is_told = match records.get(1) {
+        Some(second) => (0..second.len()).any(|at| is_number(second.field(at))),
+        None => is_whole,
+    };
+    are_names && all_differ && is_told
 }
 
 /// The number of a column. `first` has the texts of the first row, which are names or data.

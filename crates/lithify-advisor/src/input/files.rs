@@ -39,11 +39,21 @@ struct Part {
     stamp: Stamp,
     /// Where its rows begin.
     start: u64,
-    /// Where it begins in the data.
+    /// Where its rows begin in the data.
     before: u64,
 }
 
 impl Part {
+    /// Bytes of its rows. Names of columns are no data.
+    fn data_bytes(&self) -> u64 {
+        self.stamp.size.saturating_sub(self.start)
+    }
+
+    /// The place in the data of an offset in the file.
+    fn in_data(&self, offset: u64) -> u64 {
+        self.before + offset.saturating_sub(self.start)
+    }
+
     /// Opened for each read: there may be more of them than a process may have open.
     fn open(path: &Path) -> Result<File> {
         File::open(path).map_err(|error| AdviseError::of_file(path, &error))
@@ -136,7 +146,7 @@ impl Files {
         };
         let facts = Facts {
             format: detected.about,
-            data_bytes: parts.iter().map(|part| part.stamp.size).sum(),
+            data_bytes: parts.iter().map(Part::data_bytes).sum(),
             files: parts.len() as u64,
             has_rows: detected.format.has_rows(),
             has_bytes: true,
@@ -189,7 +199,7 @@ impl Files {
         let part = &self.parts[at];
         let file = Part::open(&part.stamp.path)?;
         let (mut window, mut offset, mut consumed) = (Vec::new(), from, 0);
-        let mut number = (part.before + from) / self.row_bytes;
+        let mut number = part.in_data(from) / self.row_bytes;
         let mut wanted = WINDOW_BYTES;
         loop {
             window.drain(..consumed);
@@ -210,7 +220,7 @@ impl Files {
                         let bytes = &window[consumed..consumed + parsed.end];
                         self.notice_length(at, offset + consumed as u64, bytes);
                         consumed += parsed.end;
-                        let done = part.before + offset + consumed as u64;
+                        let done = part.in_data(offset + consumed as u64);
                         if row(bytes, &parsed, &key::of_number(number), |row| each(row, done)) {
                             return Ok(ControlFlow::Break(()));
                         }
@@ -297,9 +307,10 @@ impl Source for Files {
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
         let offset = (share.clamp(0.0, 1.0) * self.facts.data_bytes as f64) as u64;
         let at = self.parts.partition_point(|part| part.before <= offset).saturating_sub(1);
+        let part = &self.parts[at];
         let from = match self.format {
-            RowFormat::Bytes(size) => (offset - self.parts[at].before) / size as u64 * size as u64,
-            _ => offset - self.parts[at].before,
+            RowFormat::Bytes(size) => (offset - part.before) / size as u64 * size as u64,
+            _ => part.start + (offset - part.before),
         };
         let mut rows = Rows::default();
         self.read_from(at, from, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
@@ -427,8 +438,9 @@ fn detect_all(
             }
         }
         let detected = detected?;
-        before += part.stamp.size;
-        parts.push(Part { start: detected.start as u64, ..part });
+        let part = Part { start: detected.start as u64, ..part };
+        before += part.data_bytes();
+        parts.push(part);
         formats.push(detected);
     }
     Ok((parts, formats))

@@ -31,6 +31,25 @@ fn a_byte_order_mark_is_no_part_of_a_name() {
 }
 
 #[test]
+fn names_of_columns_are_no_row_and_no_bytes() {
+    let (_directory, path) = file("a.csv", "id,name\n");
+    for key in [&["id"][..], &[]] {
+        let error = refusal(&request(&path, &[], key));
+        assert!(!error.is_usage() && error.to_string().ends_with("a.csv has no row"), "{error}");
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let text = orders(30_000, true);
+    let header = text.lines().next().expect("has one").len() + 1;
+    for name in ["a.csv", "b.csv"] {
+        std::fs::write(directory.path().join(name), &text).expect("is written");
+    }
+    std::fs::write(directory.path().join("c.csv"), &text[..header]).expect("is written");
+    let advice = advice(&request(directory.path(), &["rocksdb"], &["order"]));
+    assert_eq!(advice.data.rows, 60_000);
+    assert_eq!(advice.data.input.data_bytes, 2 * (text.len() - header) as u64);
+}
+
+#[test]
 fn a_wrong_row_is_named_with_its_line() {
     let mut text = orders(200, false);
     text.push_str("1,2\n");

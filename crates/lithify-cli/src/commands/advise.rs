@@ -243,12 +243,21 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
         return Err(listener.fault(AdviseError::data(what)));
     }
     drop(listener);
+    [before.as_ref(), Some(&advice)].into_iter().flatten().try_for_each(refuse_too_little)?;
     let shown = match (&arguments.check, &before) {
         (Some(path), _) => check::compare(&advice, path).map_err(fault)?,
         (None, Some(before)) => compare::render(before, &advice).map_err(fault)?,
         (None, None) => screen::render(&advice, columns()),
     };
     results.write(&advice, &shown)
+}
+
+/// Of data that are too few nothing is advised, compared or saved.
+fn refuse_too_little(advice: &Advice) -> Result<(), Fault> {
+    match advice.too_little() {
+        None => Ok(()),
+        Some(what) => Err(Fault::failure(format!("{}: {what}", advice.data.path))),
+    }
 }
 
 /// Where the answer goes: the screen, and the files of `--json` and `--html`.

@@ -105,6 +105,8 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&[".", "--json", "new.json"], 2, "lies in them");
     refused(&["rocks.csv", "--json", "a", "--html", "./a"], 2, "both name");
     refused(&["ragged.csv", "--json", "a.json"], 1, "ragged.csv:3: a row of 1 field where");
+    refused(&["rocks.csv", "--json", "a.json"], 1, "Too little data to advise: 10 rows, ");
+    refused(&["--compare", "rocks.csv", "rocks.csv"], 1, "rocks.csv: Too little data");
     refused(&["rocks.csv", "--key", "id,id"], 2, "--key names id twice");
     refused(&["rocks.csv", "--price", "cpu=0,write=0,month=0"], 2, "all settings cost the same");
     refused(&["rocks.csv", "--reads-per-row", "1e300"], 2, "reads are 0 to 1e12");
@@ -121,7 +123,7 @@ fn wrong_use_and_wrong_data_have_their_codes() {
 
 #[test]
 fn json_goes_to_standard_output_in_place_of_the_screen() {
-    let place = place(500);
+    let place = place(5_000);
     let before = names(place.path());
     let arguments = ["rocks.csv", "--for", "rocksdb", "--time", "1.5", "--json", "-"];
     let output = advise(place.path(), &arguments);
@@ -133,7 +135,7 @@ fn json_goes_to_standard_output_in_place_of_the_screen() {
 
 #[test]
 fn a_profile_takes_nothing_that_is_of_data() {
-    let place = place(500);
+    let place = place(5_000);
     let saved = advise(place.path(), &["rocks.csv", "--for", "rocksdb", "--save", "a.profile"]);
     assert_eq!(saved.status.code(), Some(0), "{}", text(&saved.stderr));
     let cases: [(&[&str], &str); 4] = [
