@@ -142,6 +142,8 @@ pub struct TargetAdvice {
     pub default: Option<usize>,
     /// Which of them the data have now, if they are in this database and have one of them.
     pub present: Option<usize>,
+    /// What is said of that one; nothing if the data are not in this database.
+    pub present_words: Option<&'static str>,
     /// How its rows were put in order.
     pub collected: Collected,
     /// What the cheapest stores of rows in the order of the input, where the database's own order is only
@@ -170,7 +172,11 @@ impl TargetAdvice {
     /// The same, knowing how the data are stored now.
     pub(crate) fn beside(mut self, present: Option<&Present>) -> TargetAdvice {
         let of_target = present.filter(|present| present.target == self.target.name);
-        self.present = of_target.and_then(|present| present.most).and_then(|stored| {
+        self.present_words = of_target.map(|present| match present.is_set {
+            true => "it is set to this",
+            false => "it has this now",
+        });
+        self.present = of_target.and_then(|present| present.bottom).and_then(|stored| {
             self.outcomes.iter().position(|outcome| stored.is(&outcome.setting))
         });
         self
@@ -461,6 +467,7 @@ pub fn reprice(
         outcomes,
         default,
         present: None,
+        present_words: None,
         collected,
         unsorted: None,
         unmeasured,

@@ -55,7 +55,9 @@ struct Data<'a> {
 struct Present<'a> {
     target: &'a str,
     settings: &'a str,
-    most: Option<Stored>,
+    bottom: Option<Stored>,
+    is_set: bool,
+    found: Vec<Stored>,
     stored_bytes: u64,
     tables: u64,
     rows_in_log: u64,
@@ -167,7 +169,9 @@ fn of_present(present: &crate::input::Present) -> Present<'_> {
     Present {
         target: present.target,
         settings: &present.settings,
-        most: present.most.as_ref().map(stored),
+        bottom: present.bottom.as_ref().map(stored),
+        is_set: present.is_set,
+        found: present.found.iter().map(stored).collect(),
         stored_bytes: present.stored_bytes,
         tables: present.tables,
         rows_in_log: present.rows_in_log,

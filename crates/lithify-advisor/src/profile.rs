@@ -157,7 +157,9 @@ fn present_of(saved: &Value) -> Option<Present> {
     Some(Present {
         target: target(saved["target"].as_str()?).ok()?.name,
         settings: saved["settings"].as_str()?.to_owned(),
-        most: stored(&saved["most"]),
+        bottom: stored(&saved["bottom"]),
+        is_set: saved["is_set"].as_bool()?,
+        found: saved["found"].as_array()?.iter().filter_map(stored).collect(),
         stored_bytes: saved["stored_bytes"].as_u64()?,
         tables: saved["tables"].as_u64()?,
         rows_in_log: saved["rows_in_log"].as_u64()?,

@@ -17,6 +17,8 @@ use crate::unknown::too_little;
 
 /// With more targets each has two lines, and none has a table.
 const TABLES_MAX: usize = 2;
+/// Ways to store blocks that are named of what a database has.
+const FOUND_MAX: usize = 3;
 /// Lines of a screen.
 const LINES_MAX: usize = 40;
 
@@ -157,10 +159,12 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
 /// What a database is set to, and what its tables take with that.
 fn has_now(present: &Present) -> String {
     let mut said = present.settings.clone();
-    if let Some(most) = present.most {
+    if present.tables > 0 {
         let (size, tables) = (bytes(present.stored_bytes), counted(present.tables, "table"));
-        let most_of = if present.tables == 1 { "with" } else { "most of it" };
-        let _ = write!(said, ": {size} in {tables}, {most_of} {most}");
+        let found = present.found.iter().take(FOUND_MAX).map(ToString::to_string);
+        let more = if present.found.len() > FOUND_MAX { " and others" } else { "" };
+        let found = found.collect::<Vec<_>>().join(" and ");
+        let _ = write!(said, ": {size} in {tables} of {found}{more}");
     }
     if present.rows_in_log > 0 {
         let is = if present.rows_in_log == 1 { "is" } else { "are" };
@@ -270,9 +274,7 @@ fn with_table(
         "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}",
         "", "", "", write_basis, read_basis, "", "TB-year"
     );
-    let present = advice.data.present.as_ref();
-    let has_now = present.is_some_and(|present| present.target == target.target.name);
-    for (outcome, what) in shown(target, room.alternatives, has_now) {
+    for (outcome, what) in shown(target, room.alternatives) {
         let [write, read] = cpu_seconds(outcome, target, &advice.data);
         let _ = writeln!(
             text,
@@ -359,7 +361,7 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     let best = target.best();
     let mut said = match target.before() {
         Some(before) if before.setting == best.setting => match target.present {
-            Some(_) => "That is what most of it has now.".to_owned(),
+            Some(_) => "That is what it has.".to_owned(),
             None => "That is what it comes with.".to_owned(),
         },
         Some(default) => {
@@ -406,37 +408,37 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
 }
 
 /// What is said in a table of what advice is compared with.
-fn before_words(target: &TargetAdvice, has_now: bool) -> &'static str {
+fn before_words(target: &TargetAdvice) -> String {
     let cost = target.before().map_or(f64::INFINITY, Outcome::cost);
     let is_as_cheap = cost <= target.best().cost() * EQUAL_COST;
-    match (target.present.is_some(), is_as_cheap) {
-        (true, true) => "most of it has this now, as cheap",
-        (true, false) => "most of it has this now",
-        // The data are in this database, which was set to another one.
-        (false, _) if has_now => "the default of a new one",
-        (false, true) => "it comes with this, as cheap",
-        (false, false) => "it comes with this",
-    }
+    let words = match (target.present, target.present_words) {
+        (Some(_), Some(words)) => words,
+        // It has another one, which was not measured.
+        (None, Some(_)) => "the default of a new one",
+        _ => "it comes with this",
+    };
+    format!("{words}{}", if is_as_cheap { ", as cheap" } else { "" })
 }
 
 /// The cheapest, what it is compared with, the smallest, the fastest to read, and the next best.
-fn shown(target: &TargetAdvice, count: usize, has_now: bool) -> Vec<(&Outcome, &'static str)> {
+fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, String)> {
     let least = |figure: fn(&Outcome) -> f64| {
         target.outcomes.iter().min_by(|a, b| figure(a).total_cmp(&figure(b)))
     };
     let compressed = target.outcomes.iter().filter(|one| one.encode_ns > 0.0);
     let quickest = compressed.min_by(|a, b| a.unit_decode_us.total_cmp(&b.unit_decode_us));
-    let candidates = [
+    let before_words = before_words(target);
+    let candidates: [(Option<&Outcome>, &str); 4] = [
         (Some(target.best()), "<- take this"),
-        (target.before(), before_words(target, has_now)),
+        (target.before(), &before_words),
         (least(|one| one.ratio.value), "smallest"),
         (quickest, "quickest of the compressed"),
     ];
-    let mut shown: Vec<(&Outcome, &'static str)> = Vec::new();
+    let mut shown: Vec<(&Outcome, String)> = Vec::new();
     for (outcome, what) in candidates {
         let Some(outcome) = outcome else { continue };
         if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
-            shown.push((outcome, what));
+            shown.push((outcome, what.to_owned()));
         }
     }
     for outcome in &target.outcomes {
@@ -445,7 +447,8 @@ fn shown(target: &TargetAdvice, count: usize, has_now: bool) -> Vec<(&Outcome, &
         }
         if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
             let is_as_cheap = outcome.cost() <= target.best().cost() * EQUAL_COST;
-            shown.push((outcome, if is_as_cheap { "as cheap" } else { "" }));
+            let what = if is_as_cheap { "as cheap" } else { "" };
+            shown.push((outcome, what.to_owned()));
         }
     }
     shown.truncate(count.max(2));
@@ -467,7 +470,7 @@ fn overview(text: &mut String, advice: &Advice) {
         let saving = target.before().map_or_else(String::new, |default| {
             let change = best.cost() / default.cost() - 1.0;
             match default.setting == best.setting {
-                true if target.present.is_some() => "most of it has this now".to_owned(),
+                true if target.present.is_some() => "it has this".to_owned(),
                 true => "it comes with this".to_owned(),
                 false => {
                     let size = size(default, advice);

@@ -23,7 +23,7 @@ use crate::sample::{
 };
 use crate::targets::{Basis, Target};
 use crate::units::{Shape, Unit, cut};
-use crate::unknown::unknown;
+use crate::unknown::{is_little, unknown};
 use crate::watch::{Early, Watch};
 
 /// More places are looked at until the size of what matters is known to this part.
@@ -302,6 +302,10 @@ impl<'a> Study<'a> {
 
     /// What would be answered now.
     fn tell_early(&self, watch: &dyn Watch) {
+        let rows = self.source.facts().has_rows.then_some(self.input.rows);
+        if is_little(self.source.facts().data_bytes, rows) {
+            return;
+        }
         let early = |advice: TargetAdvice| {
             let (target, best) = (advice.target.name, advice.best());
             Early { target, setting: best.setting.name(), ratio: best.ratio }

@@ -46,10 +46,15 @@ const LITTLE_BYTES: u64 = 64 << 10;
 /// Rows that tell nothing of others.
 const FEW_ROWS: u64 = 2;
 
+/// Whether data of so many bytes and rows, if they have rows, are too few for any advice.
+pub(crate) fn is_little(data_bytes: u64, rows: Option<u64>) -> bool {
+    data_bytes < LITTLE_BYTES || rows.is_some_and(|rows| rows <= FEW_ROWS)
+}
+
 /// What is said in place of advice where the data are too few for any.
 pub(crate) fn too_little(data: &DataFacts) -> Option<String> {
     let (size, has_rows) = (data.input.data_bytes, data.input.has_rows);
-    let is_little = size < LITTLE_BYTES || (has_rows && data.rows <= FEW_ROWS);
+    let is_little = is_little(size, has_rows.then_some(data.rows));
     let rows = if has_rows { format!("{}, ", counted(data.rows, "row")) } else { String::new() };
     is_little.then(|| {
         let size = bytes(size);

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use lithify::fs::World;
-use lithify::inspect::{FamilyLevels, LevelsOptions, read_levels};
-use lithify::{ColumnFamily, Db, Options};
+use lithify::inspect::{FamilyLevels, LevelsOptions, TableLine, read_levels};
+use lithify::{ColumnFamily, CompressionPolicy, Db, Options};
 
 use super::size::user_bytes;
 use super::starts::{Starts, is_passed};
@@ -20,6 +20,8 @@ use crate::watch::{Silent, Watch};
 
 /// The file that every database has.
 const CURRENT: &str = "CURRENT";
+/// The size of blocks where a family names none.
+const BLOCK_SIZE_BYTES: usize = 16 << 10;
 /// What tells how long rows are before any place is read.
 const FIRST_BYTES: u64 = 64 << 10;
 /// How it begins (`docs/format/manifest.md`).
@@ -148,29 +150,50 @@ fn present(family: &ColumnFamily, levels: &FamilyLevels) -> Result<Present> {
     if options.block_size_bytes > 0 {
         settings.push_str(&format!(" block_size_bytes={}", options.block_size_bytes));
     }
-    let mut stored: Vec<(Stored, u64)> = Vec::new();
-    let (mut stored_bytes, mut rows) = (0, 0);
-    for metadata in levels.tables.iter().map(|table| &table.metadata) {
+    let lowest = levels.tables.iter().map(|table| table.level).max();
+    let of_lowest = levels.tables.iter().filter(|table| Some(table.level) == lowest);
+    let of_lowest = stored(of_lowest).first().copied();
+    let bottom = match options.compression {
+        CompressionPolicy::Decided(_) => of_lowest,
+        CompressionPolicy::Levels(codecs) => Some(Stored {
+            compression: codecs.bottom,
+            block_size_bytes: match options.block_size_bytes {
+                0 => BLOCK_SIZE_BYTES,
+                bytes => bytes,
+            },
+            has_dictionary: of_lowest.is_some_and(|stored| stored.has_dictionary),
+        }),
+    };
+    let metadata = || levels.tables.iter().map(|table| &table.metadata);
+    let rows: u64 = metadata().map(|one| one.entries.saturating_sub(2 * one.tombstones)).sum();
+    Ok(Present {
+        target: "lithify",
+        settings,
+        bottom,
+        is_set: matches!(options.compression, CompressionPolicy::Levels(_)),
+        found: stored(levels.tables.iter()),
+        stored_bytes: metadata().map(|one| one.size_bytes).sum(),
+        tables: levels.tables.len() as u64,
+        rows_in_log: family.approximate(..)?.rows.saturating_sub(rows),
+    })
+}
+
+/// What tables are stored with, the one of most bytes first.
+fn stored<'a>(tables: impl Iterator<Item = &'a TableLine>) -> Vec<Stored> {
+    let mut sums: Vec<(Stored, u64)> = Vec::new();
+    for metadata in tables.map(|table| &table.metadata) {
         let of_table = Stored {
             compression: metadata.compression,
             block_size_bytes: metadata.block_size_bytes as usize,
             has_dictionary: metadata.dictionary.is_some(),
         };
-        match stored.iter_mut().find(|(one, _)| *one == of_table) {
+        match sums.iter_mut().find(|(one, _)| *one == of_table) {
             Some((_, raw_bytes)) => *raw_bytes += metadata.raw_bytes,
-            None => stored.push((of_table, metadata.raw_bytes)),
+            None => sums.push((of_table, metadata.raw_bytes)),
         }
-        stored_bytes += metadata.size_bytes;
-        rows += metadata.entries.saturating_sub(2 * metadata.tombstones);
     }
-    Ok(Present {
-        target: "lithify",
-        settings,
-        most: stored.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(stored, _)| stored),
-        stored_bytes,
-        tables: levels.tables.len() as u64,
-        rows_in_log: family.approximate(..)?.rows.saturating_sub(rows),
-    })
+    sums.sort_by_key(|(_, raw_bytes)| std::cmp::Reverse(*raw_bytes));
+    sums.into_iter().map(|(stored, _)| stored).collect()
 }
 
 impl Source for Database {

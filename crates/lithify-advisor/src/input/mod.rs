@@ -225,8 +225,13 @@ pub struct Present {
     pub target: &'static str,
     /// Its settings, as they are written.
     pub settings: String,
-    /// What most bytes of its tables are stored with; `None` without tables.
-    pub most: Option<Stored>,
+    /// What its bottom level is set to; where that is decided by cost, what most of the lowest level has.
+    /// `None` if there is no table to tell.
+    pub bottom: Option<Stored>,
+    /// Whether `bottom` is set, and not decided by cost.
+    pub is_set: bool,
+    /// What its tables have, the one of most bytes first.
+    pub found: Vec<Stored>,
     /// Bytes of its tables.
     pub stored_bytes: u64,
     /// How many there are.

@@ -424,13 +424,21 @@ fn what_a_database_has_now_is_what_advice_is_compared_with() {
     assert_eq!((present.stored_bytes, present.rows_in_log), (stored, 1));
     let screen = screen::render(&advice, 100);
     assert!(screen.contains("Has now   compression=auto: "), "{screen}");
-    assert!(screen.contains(" lz4 16k; 1 row is in the log alone."), "{screen}");
+    assert!(screen.contains(" in 1 table of lz4 16k; 1 row is in the log alone."), "{screen}");
     assert!(!screen.contains("comes with"), "{screen}");
-    assert!(screen.contains("has this now") || screen.contains("what most of it has"), "{screen}");
+    assert!(screen.contains("it has this now") || screen.contains("what it has."), "{screen}");
     let profile = directory.path().join("profile");
     std::fs::write(&profile, json::render(&advice).expect("renders")).expect("is written");
     let again = super::data::advice(&request(&profile, &[], &[]));
     assert_eq!(again.data.present, advice.data.present);
+    // What it is set to counts, also where level 0 has most bytes.
+    let db = Db::open(&path, Options::default()).expect("opens");
+    drop(db.column_family("rows", options("compression=none,lz4,zstd-6")).expect("is there"));
+    db.close().expect("closes");
+    let set = super::data::advice(&request(&path, &["lithify"], &[]));
+    assert_eq!(set.targets[0].before().expect("was measured").setting.name(), "zstd-6 16k");
+    let screen = screen::render(&set, 100);
+    assert!(screen.contains("it is set to this") || screen.contains("what it has."), "{screen}");
     assert_eq!(again.targets[0].present, advice.targets[0].present);
 }
 
