@@ -153,6 +153,7 @@ pub fn advise_source(
 ) -> Result<Advice> {
     let began = Instant::now();
     let targets = fitting(source, request)?;
+    source.prepare(watch)?;
     let mut study = Study::begin(source, request, &targets, began, watch)?;
     study.measure(watch)?;
     study.improve(watch)?;

@@ -23,11 +23,25 @@ fn key(number: u64) -> Vec<u8> {
     format!("user{number:012}").into_bytes()
 }
 
+/// Bytes that no codec makes smaller across rows.
+fn noise(number: u64) -> Vec<u8> {
+    [number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(); 25].concat()
+}
+
 /// A database with rows of 216 bytes, closed.
 fn filled(engine: &EngineName, directory: &Path) {
-    // One codec in all levels: stored bytes are then spread as rows are.
-    let none = Codec::NONE;
-    let ladder = Ladder { small: none, middle: none, bottom: none };
+    // Stored bytes are then spread as rows are.
+    filled_with(engine, directory, Codec::NONE, noise);
+}
+
+/// The same with a codec in all levels and other values of 200 bytes.
+fn filled_with(
+    engine: &EngineName,
+    directory: &Path,
+    codec: Codec,
+    value: impl Fn(u64) -> Vec<u8>,
+) {
+    let ladder = Ladder { small: codec, middle: codec, bottom: codec };
     let settings = EngineSettings::small().with_ladder(ladder);
     let opened = open_spaces(engine, directory, &settings, &ROWS, Transactions::Unneeded);
     let opened = opened.expect("opens");
@@ -37,8 +51,7 @@ fn filled(engine: &EngineName, directory: &Path) {
         for some in numbers.chunks(1_000) {
             let mut batch = WriteBatch::new();
             for number in some {
-                let value = [number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes(); 25];
-                batch.put(SpaceId(0), &key(*number), &value.concat());
+                batch.put(SpaceId(0), &key(*number), &value(*number));
             }
             session.write_batch(&batch).expect("is written");
         }
@@ -108,6 +121,37 @@ fn reads_all_of(engine: &str) {
     std::fs::write(directory.path().join("CURRENT"), "MANIFEST-999999\n").expect("is written");
     let damaged = stores::open(directory.path(), &[], None).expect("is one");
     assert!(!damaged.err().expect("is damaged").is_usage());
+}
+
+/// Of a database whose first half takes hardly any stored bytes.
+fn samples_what_shrinks_well(engine: &str) {
+    let Some(name) = present(engine) else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    // As a mixer of numbers has them: 200 bytes without a repeat.
+    let mixed = |number: u64| -> Vec<u8> {
+        let word =
+            |at: u64| (number * 25 + at + 1).wrapping_mul(0xd129_0d3d_4d95_8b2b).rotate_left(31);
+        (0..25).flat_map(|at| word(at).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes()).collect()
+    };
+    let value = |number: u64| if number < COUNT / 2 { vec![0; 200] } else { mixed(number) };
+    filled_with(&name, directory.path(), Codec::SNAPPY, value);
+    let source = stores::open(directory.path(), &[], None).expect("is a database");
+    let mut source = source.expect("opens");
+    source.prepare(&Silent).expect("is read");
+    let bytes = source.facts().data_bytes as f64;
+    // LevelDB's keys begin with the number of their space.
+    assert!((bytes / (COUNT * 216) as f64 - 1.0).abs() < 0.01, "{bytes}");
+    check_rows(&mut *source, number_in);
+}
+
+#[test]
+fn rows_of_rocksdb_that_shrink_well_are_sampled_as_much_as_others() {
+    samples_what_shrinks_well("rocksdb");
+}
+
+#[test]
+fn rows_of_leveldb_that_shrink_well_are_sampled_as_much_as_others() {
+    samples_what_shrinks_well("leveldb");
 }
 
 #[test]

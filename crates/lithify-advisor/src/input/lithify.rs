@@ -12,7 +12,7 @@ use lithify::inspect::{FamilyLevels, LevelsOptions, TableLine, read_levels};
 use lithify::{ColumnFamily, CompressionPolicy, Db, Options};
 
 use super::size::user_bytes;
-use super::starts::{Starts, is_passed};
+use super::starts::{Starts, by_pass, by_tables, is_passed};
 use super::{Facts, OWN_KEYS, Present, Source, Stored};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -102,17 +102,14 @@ impl Database {
     }
 
     /// Finds where places begin, and how many bytes there are.
-    ///
-    /// # Errors
-    /// Those of the engine, and of `watch`.
-    pub fn spread(&mut self, watch: &dyn Watch) -> Result<()> {
+    fn spread(&mut self, watch: &dyn Watch) -> Result<()> {
         if is_passed(&self.levels) {
-            let starts = Starts::by_pass(&self.family, &self.levels, watch)?;
+            let starts = by_pass(&self.family, &self.levels, watch)?;
             self.facts.data_bytes = starts.total();
             self.starts = Some(starts);
             return Ok(());
         }
-        self.starts = Some(Starts::by_tables(&self.family, &self.levels)?);
+        self.starts = Some(by_tables(&self.family, &self.levels)?);
         let rows = self.family.approximate(..)?.rows;
         self.facts.data_bytes = user_bytes(self, rows)?;
         Ok(())
@@ -199,6 +196,10 @@ fn stored<'a>(tables: impl Iterator<Item = &'a TableLine>) -> Vec<Stored> {
 impl Source for Database {
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn prepare(&mut self, watch: &dyn Watch) -> Result<()> {
+        self.spread(watch)
     }
 
     fn present(&self) -> Option<Present> {

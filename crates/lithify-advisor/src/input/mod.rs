@@ -47,6 +47,7 @@ pub use lithify::Database;
 pub use memory::Memory;
 pub use record::{Record, Value};
 pub use size::user_bytes;
+pub use starts::Starts;
 
 /// What is behind a path: a database, a table of one, a file, or a directory of files. `table` names a
 /// table or column family.
@@ -74,9 +75,7 @@ pub fn open(
         if !key.is_empty() {
             return Err(AdviseError::usage("a Lithify database has its keys: leave --key out"));
         }
-        let mut database = Database::open(path, table)?;
-        database.spread(watch)?;
-        return Ok(Box::new(database));
+        return Ok(Box::new(Database::open(path, table)?));
     }
     if format.is_none()
         && let Some(source) = open_typed(path, key, table, watch)?
@@ -278,6 +277,15 @@ impl std::fmt::Display for Stored {
 pub trait Source {
     /// What it is.
     fn facts(&self) -> &Facts;
+
+    /// Finds out what places of it need, which may take reading all rows. Called once before places are asked
+    /// for, by whoever asks for many of them.
+    ///
+    /// # Errors
+    /// Those of reading, and of `watch`.
+    fn prepare(&mut self, _watch: &dyn Watch) -> Result<()> {
+        Ok(())
+    }
 
     /// How it is stored now, if it is a database that advice can be for.
     fn present(&self) -> Option<Present> {

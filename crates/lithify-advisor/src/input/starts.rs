@@ -1,6 +1,7 @@
-//! Where places of a Lithify database begin: keys, each with the bytes of the rows in front of it.
+//! Where places of sorted rows begin: keys, each with the bytes of the rows in front of it.
 //!
-//! Tables of level 0 all span the space of keys, and rows of the log are in no table. So a pass over the
+//! A store counts stored bytes. By these, rows that shrink well would be sampled too little. Of Lithify's own
+//! databases tables of level 0 all span the space of keys, and rows of the log are in no table. So a pass over the
 //! merged rows notes keys at even steps. That is exact. Only of a large tree, nearly all of whose bytes are in
 //! sorted levels, the tables tell.
 
@@ -30,11 +31,19 @@ struct Start {
 }
 
 /// Keys that are spread over the rows.
-#[derive(Debug, Default)]
-pub(super) struct Starts {
+#[derive(Debug)]
+pub struct Starts {
     /// By key; the first is the empty one.
     starts: Vec<Start>,
     total: u64,
+    /// Bytes between two of them, at least.
+    step: u64,
+}
+
+impl Default for Starts {
+    fn default() -> Self {
+        Starts::new()
+    }
 }
 
 /// Whether all rows are read to find where places begin.
@@ -48,71 +57,40 @@ pub(super) fn is_passed(levels: &FamilyLevels) -> bool {
 }
 
 impl Starts {
-    /// Reads all rows, those of the log among them.
-    ///
-    /// # Errors
-    /// Those of the engine, and of `watch`.
-    pub(super) fn by_pass(
-        family: &ColumnFamily,
-        levels: &FamilyLevels,
-        watch: &dyn Watch,
-    ) -> Result<Starts> {
-        let expected: u64 = levels.tables.iter().map(|table| table.metadata.raw_bytes).sum();
-        let mut starts = vec![Start { key: Vec::new(), before: 0 }];
-        let (mut total, mut told, mut step) = (0, 0, PLACE_BYTES / 4);
-        let mut cursor = family.cursor(..)?;
-        while cursor.next()? {
-            let last = starts.last().map_or(0, |start| start.before);
-            if total >= last + step {
-                starts.push(Start { key: cursor.key().to_vec(), before: total });
-            }
-            if starts.len() > KEPT_MAX {
-                // Every other one stays, the first among them.
-                let mut number = 0;
-                starts.retain(|_| {
-                    number += 1;
-                    number % 2 == 1
-                });
-                step *= 2;
-            }
-            total += (cursor.key().len() + cursor.value().len()) as u64;
-            if total - told >= TOLD_BYTES {
-                told = total;
-                let all = expected.max(total) / 1_000_000;
-                watch.hear("reading rows", total / 1_000_000, all)?;
-            }
+    /// Of no row yet.
+    pub fn new() -> Self {
+        Starts {
+            starts: vec![Start { key: Vec::new(), before: 0 }],
+            total: 0,
+            step: PLACE_BYTES / 4,
         }
-        Ok(Starts { starts, total })
     }
 
-    /// The first keys of the tables of sorted levels; the indexes of all tables tell what is in front of
-    /// each.
-    ///
-    /// # Errors
-    /// Those of the engine.
-    pub(super) fn by_tables(family: &ColumnFamily, levels: &FamilyLevels) -> Result<Starts> {
-        let sorted = levels.tables.iter().filter(|table| table.level > 0);
-        let mut keys: Vec<&[u8]> = sorted.map(|table| &table.metadata.range.smallest[..]).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut starts = vec![Start { key: Vec::new(), before: 0 }];
-        // Before the first of them may be rows of others.
-        for key in keys.into_iter().skip(1) {
-            let last = starts.last().map_or(0, |start| start.before);
-            let before = raw_bytes_before(family, levels, key)?.max(last);
-            starts.push(Start { key: key.to_vec(), before });
+    /// Takes in the next row, by key, of so many bytes. Of many rows every other start is let go again.
+    pub fn pass(&mut self, key: &[u8], bytes: u64) {
+        let last = self.starts.last().map_or(0, |start| start.before);
+        if self.total >= last + self.step {
+            self.starts.push(Start { key: key.to_vec(), before: self.total });
         }
-        let total = levels.tables.iter().map(|table| table.metadata.raw_bytes).sum();
-        Ok(Starts { starts, total })
+        if self.starts.len() > KEPT_MAX {
+            // The first one is among those that stay.
+            let mut number = 0;
+            self.starts.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.step *= 2;
+        }
+        self.total += bytes;
     }
 
     /// Bytes of all rows.
-    pub(super) fn total(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.total
     }
 
     /// The key in front of a share of the bytes, and how many bytes are to be skipped from there on.
-    pub(super) fn at(&self, share: f64) -> (&[u8], u64) {
+    pub fn at(&self, share: f64) -> (&[u8], u64) {
         let offset = (share.clamp(0.0, 1.0) * self.total as f64) as u64;
         let behind = self.starts.partition_point(|start| start.before <= offset);
         match behind.checked_sub(1).and_then(|at| self.starts.get(at)) {
@@ -120,6 +98,49 @@ impl Starts {
             None => (&[], 0),
         }
     }
+}
+
+/// Reads all rows, those of the log among them.
+///
+/// # Errors
+/// Those of the engine, and of `watch`.
+pub(super) fn by_pass(
+    family: &ColumnFamily,
+    levels: &FamilyLevels,
+    watch: &dyn Watch,
+) -> Result<Starts> {
+    let expected: u64 = levels.tables.iter().map(|table| table.metadata.raw_bytes).sum();
+    let (mut starts, mut told) = (Starts::new(), 0);
+    let mut cursor = family.cursor(..)?;
+    while cursor.next()? {
+        starts.pass(cursor.key(), (cursor.key().len() + cursor.value().len()) as u64);
+        if starts.total - told >= TOLD_BYTES {
+            told = starts.total;
+            watch.hear("reading rows", told / 1_000_000, expected.max(told) / 1_000_000)?;
+        }
+    }
+    Ok(starts)
+}
+
+/// The first keys of the tables of sorted levels; the indexes of all tables tell what is in front of
+/// each.
+///
+/// # Errors
+/// Those of the engine.
+pub(super) fn by_tables(family: &ColumnFamily, levels: &FamilyLevels) -> Result<Starts> {
+    let sorted = levels.tables.iter().filter(|table| table.level > 0);
+    let mut keys: Vec<&[u8]> = sorted.map(|table| &table.metadata.range.smallest[..]).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut starts = vec![Start { key: Vec::new(), before: 0 }];
+    // Before the first of them may be rows of others.
+    for key in keys.into_iter().skip(1) {
+        let last = starts.last().map_or(0, |start| start.before);
+        let before = raw_bytes_before(family, levels, key)?.max(last);
+        starts.push(Start { key: key.to_vec(), before });
+    }
+    let total = levels.tables.iter().map(|table| table.metadata.raw_bytes).sum();
+    Ok(Starts { starts, total, step: 0 })
 }
 
 /// Bytes before compression in front of a key: those of whole tables, and as much of those that it
@@ -196,10 +217,10 @@ mod tests {
         assert!(levels.tables.iter().any(|table| table.level == 0));
         assert!(levels.tables.iter().filter(|table| table.level > 0).count() > 10);
         assert!(is_passed(&levels), "it is small");
-        let passed = Starts::by_pass(&family, &levels, &Silent).unwrap();
+        let passed = by_pass(&family, &levels, &Silent).unwrap();
         let quarter = u64::from(ROWS) / 4;
         assert_eq!(passed.total(), quarter * 24 + 3 * quarter * 84);
-        let told = Starts::by_tables(&family, &levels).unwrap();
+        let told = by_tables(&family, &levels).unwrap();
         for share in [0.0, 0.05, 0.2, 0.5, 0.8, 0.99] {
             let short = 24.0 / (24.0 + 3.0 * 84.0);
             let expected = match share < short {

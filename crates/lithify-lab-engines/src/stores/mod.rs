@@ -1,7 +1,8 @@
 //! Directories of RocksDB and LevelDB as data that advice is wanted for.
 //!
-//! Owns: telling them by their files, their rows by key, and where in the order of keys a
-//! share of the bytes ends (`position`). Promises: nothing is written into the directory. RocksDB opens
+//! Owns: telling them by their files, their rows by key, and where in the order of keys a share of the
+//! bytes ends. Of up to 256 MiB all rows are read for that. Of more the stored bytes tell (`position`), so rows
+//! that shrink well are sampled less than others. Promises: nothing is written into the directory. RocksDB opens
 //! it to read only. LevelDB always writes when it opens, so it gets a directory of its own: links to the
 //! tables and copies of the rest, which are removed afterwards.
 
@@ -12,9 +13,9 @@ mod rocksdb;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lithify_advisor::input::{Facts, Source, user_bytes};
+use lithify_advisor::input::{Facts, Source, Starts, user_bytes};
 use lithify_advisor::rows::{Row, Rows};
-use lithify_advisor::{AdviseError, Result};
+use lithify_advisor::{AdviseError, Result, Watch};
 use lithify_lab::adapter::EngineResult;
 
 use crate::rocksdb::read_only::EachRow;
@@ -94,12 +95,19 @@ trait Sorted {
     fn bytes_between(&self, from: &[u8], to: &[u8]) -> EngineResult<u64>;
 }
 
+/// Of up to so many stored bytes all rows are read to find out where places begin.
+const PASS_BYTES: u64 = 256 << 20;
+/// Bytes of rows between two reports of that.
+const TOLD_BYTES: u64 = 1 << 20;
+
 /// A database that is read.
 struct Store {
     sorted: Box<dyn Sorted>,
     first_key: Vec<u8>,
     last_key: Vec<u8>,
     stored_bytes: u64,
+    /// Where places begin, if all rows were read.
+    starts: Option<Starts>,
     path: String,
     facts: Facts,
 }
@@ -134,7 +142,8 @@ impl Store {
             key: "its keys".to_owned(),
             data_bytes: 0,
         };
-        let mut store = Store { sorted, first_key, last_key, stored_bytes, path, facts };
+        let starts = None;
+        let mut store = Store { sorted, first_key, last_key, stored_bytes, starts, path, facts };
         store.facts.data_bytes = user_bytes(&mut store, rows)?;
         Ok(store)
     }
@@ -163,13 +172,42 @@ impl Source for Store {
         &self.facts
     }
 
+    fn prepare(&mut self, watch: &dyn Watch) -> Result<()> {
+        if self.stored_bytes > PASS_BYTES {
+            return Ok(());
+        }
+        let (mut starts, mut told, mut heard) = (Starts::new(), 0, Ok(()));
+        let expected = self.facts.data_bytes;
+        self.read(&[], &mut |row, done| {
+            starts.pass(row.key, row.data_bytes);
+            if done - told >= TOLD_BYTES {
+                told = done;
+                heard =
+                    watch.hear("reading rows", done / 1_000_000, expected.max(done) / 1_000_000);
+            }
+            if heard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        heard?;
+        self.facts.data_bytes = starts.total();
+        self.starts = Some(starts);
+        Ok(())
+    }
+
     fn place(&mut self, share: f64, wanted_bytes: u64) -> Result<Rows> {
+        let mut rows = Rows::default();
+        if let Some(starts) = &self.starts {
+            let (from, skipped_bytes) = starts.at(share);
+            self.read(from, &mut |row, done| match done <= skipped_bytes {
+                true => ControlFlow::Continue(()),
+                false => rows.push_up_to(row, wanted_bytes),
+            })?;
+            return Ok(rows);
+        }
         let wanted = (share.clamp(0.0, 1.0) * self.stored_bytes as f64) as u64;
         let from = position::find(&self.first_key, &self.last_key, wanted, |key| {
             self.sorted.bytes_between(&self.first_key, key)
         });
         let from = from.map_err(|error| self.wrong(error))?;
-        let mut rows = Rows::default();
         self.read(&from, &mut |row, _| rows.push_up_to(row, wanted_bytes))?;
         Ok(rows)
     }
