@@ -165,7 +165,7 @@ impl Column {
             Column::ReadsPerInsert | Column::ReadsPerTransaction => "reads",
             Column::ReadKbPerInsert | Column::ReadKbPerTransaction => "KB read",
             Column::WriteKbPerInsert | Column::WriteKbPerTransaction => "KB written",
-            Column::McpuPerInsert | Column::McpuPerTransaction => "CPU/op",
+            Column::McpuPerInsert | Column::McpuPerTransaction => "all CPU",
             Column::SwitchesPerInsert | Column::SwitchesPerTransaction => "switches",
             Column::Size => "size",
             Column::Rss => "memory",

@@ -39,7 +39,8 @@ fn the_first_question_is_answered_on_one_screen() {
         "· Claims: ",
         "? Not known: 2 repeats",
         "→ Next: ",
-        "load   CPU/op",
+        "all CPU: of every process",
+        "load   all CPU  zstd-1",
     ] {
         assert!(screen.contains(part), "{part} is missing in {screen}");
     }

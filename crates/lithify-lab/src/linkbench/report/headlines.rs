@@ -83,9 +83,12 @@ pub(super) fn companions(headline: &Headline) -> &'static [Companion] {
 
 /// A figure beside a published one.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Companion {
+pub(crate) enum Companion {
+    /// CPU of the process alone, less the driver's.
     OwnCpu,
+    /// The same with the background work that the phase left behind.
     SettledCpu,
+    /// Tables when nothing was due any more, without the log.
     Tables,
 }
 
@@ -96,6 +99,21 @@ impl Companion {
             Companion::SettledCpu => "  with settling",
             Companion::Tables => "  tables, settled",
         }
+    }
+
+    /// What it is, in a word, as [`Column::word`] says it of a published figure.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Companion::OwnCpu => "own CPU",
+            Companion::SettledCpu => "own CPU, settled",
+            Companion::Tables => "tables, settled",
+        }
+    }
+
+    /// Whether a short table has it in the place of the published figure where that cannot be
+    /// believed.
+    pub(super) fn stands_for_published(self) -> bool {
+        matches!(self, Companion::OwnCpu | Companion::Tables)
     }
 
     /// What is judged of it.
@@ -169,8 +187,8 @@ pub(crate) fn grid(record: &LinkBenchRecord, judged: &Judgements<'_>) -> Grid {
     let mut rows = Vec::new();
     for Claimed { item, comparison, beside } in &judged.headlines {
         rows.push(row(experiment, item, &name_of(item), comparison.as_ref()));
-        for (name, comparison) in beside {
-            rows.push(row(experiment, item, name, Some(comparison)));
+        for (companion, comparison) in beside {
+            rows.push(row(experiment, item, companion.name(), Some(comparison)));
         }
     }
     let mut columns = vec![("phase", Align::Left), ("figure", Align::Left), ("ratio", Align::Left)];

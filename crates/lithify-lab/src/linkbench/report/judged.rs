@@ -4,6 +4,7 @@
 use crate::experiment::{Headline, Pair, PublishedDrop};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::figures::{Figures, pairs_with_results};
+use crate::linkbench::report::headlines::Companion;
 use crate::linkbench::report::pairs::Line;
 use crate::linkbench::report::{dropping, headlines, pairs};
 use crate::report::compare::{Comparison, claim};
@@ -15,8 +16,22 @@ pub(crate) struct Claimed<'a> {
     pub(crate) item: &'a Headline,
     /// As measured; `None` where it was not.
     pub(crate) comparison: Option<Comparison>,
-    /// The figures beside it, by their names.
-    pub(crate) beside: Vec<(&'static str, Comparison)>,
+    /// The figures beside it.
+    pub(crate) beside: Vec<(Companion, Comparison)>,
+}
+
+impl Claimed<'_> {
+    /// The figures beside it that stand for it where other processes were at work.
+    pub(crate) fn believable(&self) -> impl Iterator<Item = (Companion, &Comparison)> {
+        let stands = |of: &&(Companion, Comparison)| of.0.stands_for_published();
+        self.beside.iter().filter(stands).map(|(companion, measured)| (*companion, measured))
+    }
+
+    /// Whether a range of the repeats stands for an interval.
+    pub(crate) fn has_range(&self) -> bool {
+        let measured = self.comparison.iter().chain(self.beside.iter().map(|(_, of)| of));
+        measured.into_iter().any(|of| of.judged.interval.is_none() && of.judged.range.is_some())
+    }
 }
 
 /// A published ratio of times to drop with what was measured of it.
@@ -54,7 +69,7 @@ impl<'a> Judgements<'a> {
         for item in headlines::headlines(record) {
             let place = family.add(headlines::sides(figures, item));
             let beside = headlines::companions(item).iter();
-            let beside = beside.map(|of| (of.name(), family.add(of.sides(figures, item))));
+            let beside = beside.map(|of| (*of, family.add(of.sides(figures, item))));
             headlines.push((item, place, beside.collect::<Vec<_>>()));
         }
         let mut drops = Vec::new();
@@ -80,7 +95,7 @@ impl<'a> Judgements<'a> {
                     comparison: of(place, item.published),
                     beside: beside
                         .into_iter()
-                        .filter_map(|(name, place)| Some((name, of(place, item.published)?)))
+                        .filter_map(|(beside, place)| Some((beside, of(place, item.published)?)))
                         .collect(),
                 })
                 .collect(),

@@ -223,6 +223,44 @@ fn a_busy_machine_is_named() {
     );
 }
 
+/// The figures that can be believed beside those that cannot; without noise the published ones alone.
+#[test]
+fn a_short_report_of_a_busy_machine_has_what_can_be_believed() {
+    let mut record = sample::record(&sample::plan(&EngineName::lithify(), 2));
+    let figures = |record: &LinkBenchRecord| -> Vec<String> {
+        let headline = LinkBench::report(record).headline.expect("has one");
+        headline.rows.iter().map(|row| row[1].text()).collect()
+    };
+    let quiet = figures(&record);
+    assert!(quiet.iter().any(|figure| figure == "all CPU"), "{quiet:?}");
+    assert!(!quiet.iter().any(|figure| figure == "own CPU"), "{quiet:?}");
+    if let Some(result) = &mut record.cells[1].result {
+        result.load.usage.foreign_cpu_us = (result.load.seconds * 2e6 * 0.3) as u64;
+    }
+    let noisy = figures(&record);
+    assert_eq!(noisy[..2], ["all CPU", "own CPU"]);
+    let beside = |of: &str| noisy.iter().filter(|figure| *figure == of).count();
+    assert_eq!(beside("all CPU"), beside("own CPU"));
+    assert_eq!(beside("size"), beside("tables, settled"));
+    let found = &LinkBench::report(&record).answer.found[1].text;
+    assert!(found.contains("own CPU of the load"), "{found}");
+}
+
+#[test]
+fn round_brackets_are_explained_where_they_stand() {
+    let caption = |repeats| {
+        let record = sample::record(&sample::plan(&EngineName::lithify(), repeats));
+        LinkBench::report(&record).headline.expect("has one").caption
+    };
+    assert!(!caption(3).contains("(a to b)"), "{}", caption(3));
+    // Two arms and two repeats: too few to know the noise.
+    let record = record_of("zlib-vs-zstd", "smoke", &["zlib-1", "zstd-1"]);
+    let table = LinkBench::report(&record).headline.expect("has one");
+    let has_range = table.rows.iter().any(|row| row[4].text().contains(" to "));
+    assert_eq!(has_range, table.caption.contains("(a to b): the range"), "{table:?}");
+    assert!(has_range, "{table:?}");
+}
+
 #[test]
 fn one_line_of_csv_per_cell_and_phase() {
     let record = sample::record(&sample::plan(&EngineName::lithify(), 2));

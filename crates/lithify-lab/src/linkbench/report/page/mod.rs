@@ -2,7 +2,7 @@
 
 mod clients;
 
-use crate::experiment::Phase;
+use crate::experiment::{Column as Figure, Headline, Phase};
 use crate::html::parts::{
     Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
 };
@@ -86,6 +86,20 @@ fn next(record: &LinkBenchRecord) -> Vec<String> {
     (!decided).then_some(more).into_iter().collect()
 }
 
+/// What a table of claims does not say by itself: whose CPU it has, and what round brackets are.
+fn legend(claims: &[Claimed<'_>], is_noisy: bool) -> String {
+    let is_of_cpu = |of: &Claimed<'_>| {
+        matches!(of.item.column, Figure::McpuPerInsert | Figure::McpuPerTransaction)
+    };
+    let has_own = |of: &Claimed<'_>| is_noisy && is_of_cpu(of) && of.believable().next().is_some();
+    let texts = [
+        (claims.iter().any(is_of_cpu), "all CPU: of every process"),
+        (claims.iter().any(has_own), "own CPU: of the measured one without its driver"),
+        (claims.iter().any(Claimed::has_range), "(a to b): the range of the repeats"),
+    ];
+    texts.iter().filter(|(has, _)| *has).map(|(_, text)| format!("; {text}")).collect()
+}
+
 /// A record on its way to a page. Series are arms, by their places in the plan.
 struct Page<'a> {
     record: &'a LinkBenchRecord,
@@ -152,9 +166,16 @@ impl Page<'_> {
             .judged
             .headlines
             .iter()
-            .filter_map(|of| Some((of.item, of.comparison.as_ref()?)))
+            .filter_map(|of| Some((of, of.comparison.as_ref()?)))
             .collect();
-        let (item, first) = measured.first()?;
+        let (claimed, of_claim) = measured.first()?;
+        let item = claimed.item;
+        let is_noisy = headlines::disturbance_percent(self.record).is_some();
+        let believable = claimed.believable().next().filter(|_| is_noisy);
+        let (word, first) = match believable {
+            Some((companion, measured)) => (companion.word(), measured),
+            None => (item.column.word(), *of_claim),
+        };
         let points = |(_, found): &&(_, &Comparison)| {
             matches!(found.verdict, Verdict::Confirmed(_) | Verdict::DirectionOnly(true))
         };
@@ -162,7 +183,7 @@ impl Page<'_> {
             "{} of {} ratios point as published. {} of the {}: {} has {} of {}'s here, {} published.",
             measured.iter().filter(points).count(),
             measured.len(),
-            item.column.word(),
+            word,
             item.phase,
             item.arm,
             figure(first.judged.ratio?),
@@ -179,9 +200,7 @@ impl Page<'_> {
             Some(1) => ", 1 client".to_owned(),
             Some(clients) => format!(", {clients} clients"),
         };
-        let row = |of: &Claimed<'_>| {
-            let (item, measured) = (of.item, of.comparison.as_ref());
-            let figure = format!("{}{}", item.column.word(), several(of));
+        let row = |item: &Headline, figure: String, measured: Option<&Comparison>| {
             [
                 Cell::from(item.phase.to_string()),
                 Cell::from(figure),
@@ -201,7 +220,15 @@ impl Page<'_> {
         ];
         let mut table =
             Table::new("Published ratios, and those of this machine", columns).keyed_by(4);
-        self.judged.headlines.iter().for_each(|of| table.push(row(of)));
+        let is_noisy = headlines::disturbance_percent(self.record).is_some();
+        for of in &self.judged.headlines {
+            let figure = format!("{}{}", of.item.column.word(), several(of));
+            table.push(row(of.item, figure, of.comparison.as_ref()));
+            for (companion, measured) in of.believable().filter(|_| is_noisy) {
+                table.push(row(of.item, companion.word().to_owned(), Some(measured)));
+            }
+        }
+        table.caption.push_str(&legend(&self.judged.headlines, is_noisy));
         let is_measured = self.judged.headlines.iter().any(|of| of.comparison.is_some());
         let claims = (!table.rows.is_empty()).then_some(table);
         match is_measured {
