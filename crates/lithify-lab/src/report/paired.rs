@@ -400,7 +400,10 @@ impl Basis {
         let [few, zeros] = self.repeats_to_decide;
         let decides = match few {
             Some(repeats) => format!("--repeats {repeats} would decide half of them"),
-            None => format!("--repeats {} is the least", ROUNDS_MIN + 2),
+            None => format!(
+                "--repeats {ROUNDS_MIN} is the least that can decide, {} decide more",
+                ROUNDS_MIN + 2
+            ),
         };
         let decides_zeros = match zeros {
             Some(repeats) => format!("--repeats {repeats} would decide half of them"),
@@ -447,6 +450,7 @@ impl Basis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::compare::REPEATS_WANTED;
 
     fn rounds(values: &[f64]) -> Rounds {
         (0..).zip(values.iter().copied()).collect()
@@ -502,6 +506,16 @@ mod tests {
         );
         let text = found.basis.text();
         assert!(text.contains("1 of 1: fewer than 3 repeats. --repeats 3 would decide"), "{text}");
+    }
+
+    /// As the first lines of a report say it.
+    #[test]
+    fn the_least_that_can_decide_is_one_number() {
+        let found = findings(vec![sides(&FIRST[..1], &OTHER[..1], [&[], &[]])]);
+        let text = found.basis.text();
+        let least =
+            format!("--repeats {REPEATS_WANTED} is the least that can decide, 5 decide more");
+        assert!(text.contains(&format!("fewer than {REPEATS_WANTED} repeats. {least}")), "{text}");
     }
 
     #[test]
