@@ -47,6 +47,11 @@ pub trait Provider: Send + Sync {
     /// What it is, in one line.
     fn about(&self) -> &'static str;
 
+    /// What chooses codecs and sizes of blocks, where the engine does that by itself.
+    fn decides(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The version that is opened; empty where the engine has none of its own.
     fn version(&self) -> String {
         String::new()

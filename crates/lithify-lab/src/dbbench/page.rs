@@ -169,7 +169,7 @@ impl<'a> Page<'a> {
 
     fn settings(&self) -> String {
         let result = self.record.reference().or(self.record.driver());
-        result.map_or_else(String::new, |r| report::settings(r, &self.record.plan.ladders()))
+        result.map_or_else(String::new, |r| report::settings(r, &self.record.plan))
     }
 
     fn kicker(&self) -> String {

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use super::figures::{METRICS, Measured, Metric, measured};
 use super::judged::Judgements;
 use super::oracle;
-use super::plan::{DbRecord, foreign_percent};
+use super::plan::{DbPlan, DbRecord, foreign_percent};
 use super::spec::{DbResult, DbSpec, Interval, Role, Step, StepResult};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
+use crate::adapter::settings::EngineSettings;
+use crate::engines::registry::own_format;
 use crate::report::better_of::{Group, against, groups};
 use crate::report::days;
 use crate::report::figures::figure;
@@ -78,7 +80,32 @@ pub(crate) fn days_of(record: &DbRecord) -> Option<String> {
     )
 }
 
-pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
+/// Sizes of blocks and codecs, by the settings that all engines share and by what one has of its own.
+fn written_with(plan: &DbPlan, settings: &EngineSettings) -> [String; 2] {
+    let blocks = format!("{} KiB", settings.block_bytes >> 10);
+    let ladders: Vec<String> = plan.ladders().iter().map(Ladder::to_string).collect();
+    let mut codecs = ladders.join("; ");
+    let own = |engine: &EngineName| {
+        let of_engine = plan.cells.iter().find(|cell| cell.spec.engine == *engine);
+        of_engine.map(|cell| own_format(engine, &cell.spec.settings)).unwrap_or_default()
+    };
+    if let [only] = plan.engines.as_slice() {
+        let own = own(only);
+        return [own.blocks.unwrap_or(blocks), own.codecs.unwrap_or(codecs)];
+    }
+    for engine in &plan.engines {
+        let own = own(engine);
+        let named = [("codecs", own.codecs), ("blocks", own.blocks)];
+        let named: Vec<String> =
+            named.into_iter().filter_map(|(what, of)| Some(format!("{what} {}", of?))).collect();
+        if !named.is_empty() {
+            codecs.push_str(&format!("; {engine}: {}", named.join(", ")));
+        }
+    }
+    [blocks, codecs]
+}
+
+pub(crate) fn settings(result: &DbResult, plan: &DbPlan) -> String {
     let spec: &DbSpec = &result.cell.spec;
     let settings = &spec.settings;
     let mut text = format!(
@@ -100,19 +127,18 @@ pub(crate) fn settings(result: &DbResult, ladders: &[Ladder]) -> String {
         spec.seed,
     );
     let mib = |bytes: u64| figure(bytes as f64 / MIB);
+    let [blocks, codecs] = written_with(plan, settings);
     let _ = writeln!(
         text,
         "memory budget {} MiB, memtable {} MiB, tables {} MiB, base level {} MiB, fanout {}, blocks \
-         {} KiB, {} background threads, durability {}, codecs {}",
+         {blocks}, {} background threads, durability {}, codecs {codecs}",
         mib(settings.memory_budget_bytes),
         mib(settings.memtable_bytes),
         mib(settings.table_bytes),
         mib(settings.base_level_bytes),
         settings.fanout,
-        settings.block_bytes >> 10,
         settings.background_threads,
         settings.durability.name(),
-        ladders.iter().map(Ladder::to_string).collect::<Vec<_>>().join("; "),
     );
     let machine = &result.machine;
     let _ = writeln!(
@@ -136,7 +162,7 @@ fn plural(count: u64, noun: &str) -> String {
 pub fn classic(record: &DbRecord) -> String {
     let mut text = String::new();
     if let Some(result) = record.reference().or(record.driver()) {
-        text.push_str(&settings(result, &record.plan.ladders()));
+        text.push_str(&settings(result, &record.plan));
     }
     if let Some(result) = record.results().last() {
         let driver = record.driver().filter(|driver| driver.hash != result.hash);

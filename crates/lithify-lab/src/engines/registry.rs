@@ -122,6 +122,31 @@ pub fn is_lithify(engine: &EngineName) -> bool {
     engine.name() == "lithify" || engine.name().starts_with("lithify-")
 }
 
+/// What tables are written with in the place of the shared settings; nothing where those hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnFormat {
+    /// Codecs, or what chooses them.
+    pub codecs: Option<String>,
+    /// Sizes of blocks, or what chooses them.
+    pub blocks: Option<String>,
+}
+
+/// What an engine of this project decides by itself, or is told by options of its own.
+pub fn own_format(engine: &EngineName, settings: &EngineSettings) -> OwnFormat {
+    if !is_lithify(engine) {
+        return OwnFormat::default();
+    }
+    if let Some(goal) = find(engine).ok().and_then(Provider::decides) {
+        return OwnFormat { codecs: Some(goal.to_owned()), blocks: Some("auto".to_owned()) };
+    }
+    let codecs = settings.options.get("compression").cloned();
+    let blocks = settings.options.get("block_size_bytes").map(|size| match size.as_str() {
+        "0" => "auto".to_owned(),
+        size => size.to_owned(),
+    });
+    OwnFormat { codecs, blocks }
+}
+
 /// Opens an engine on an empty directory to hold the graph of LinkBench.
 ///
 /// # Errors
@@ -242,6 +267,10 @@ impl Lithify {
 impl Provider for Lithify {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn decides(&self) -> Option<&'static str> {
+        self.decides
     }
 
     fn about(&self) -> &'static str {
@@ -534,6 +563,16 @@ mod tests {
             let error = require(&lithify, &with(&[pair]), Content::Keys).map(|_| ()).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");
         }
+        let own = |name: &str, pairs: &[(&str, &str)]| {
+            let OwnFormat { codecs, blocks } = own_format(&EngineName::new(name), &with(pairs));
+            [codecs, blocks].map(Option::unwrap_or_default)
+        };
+        assert_eq!(own("lithify", &[]), ["", ""]);
+        assert_eq!(own("lithify-auto-space", &[]), ["auto:space", "auto"]);
+        assert_eq!(own("lithify", &[("compression", "auto")]), ["auto", ""]);
+        let both = [("compression", "auto"), ("block_size_bytes", "0")];
+        assert_eq!(own("lithify", &both), ["auto", "auto"]);
+        assert_eq!(own("null", &[("compression", "auto")]), ["", ""]);
         assert!(is_lithify(&EngineName::new("lithify-auto")) && !is_lithify(&EngineName::null()));
     }
 
