@@ -16,7 +16,7 @@ use crate::fault::{Fault, print};
 Print what compression the levels of a database have, why, and what else it would cost.
 
 One line a level:
-- stored bytes and their ratio; what tables that are written now get;
+- stored bytes and raw bytes per stored byte (ratio); what tables that are written now get;
 - how long a byte lives there before a compaction consumes it;
 - block loads by lookups for each raw MiB and hour;
 - the next best choice, how much more it would cost, and in which terms.

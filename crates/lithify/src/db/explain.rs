@@ -88,8 +88,8 @@ pub struct CandidateCost {
     pub error: f64,
     /// Names and values of its terms, the largest first.
     pub terms: Vec<(&'static str, f64)>,
-    /// Stored bytes per raw byte.
-    pub ratio: f64,
+    /// Stored bytes per raw byte: the inverse of a ratio.
+    pub stored_per_raw: f64,
     /// Raw MB compressed in a second of CPU; `None` where there is nothing to do.
     pub compress_mbps: Option<f64>,
     /// Raw MB decompressed in a second of CPU.
@@ -273,7 +273,7 @@ fn candidate_cost(one: &Candidate, chosen: Choice) -> CandidateCost {
         cost: one.terms.total(),
         error: one.error,
         terms: sorted(&one.terms),
-        ratio: one.behaviour.ratio,
+        stored_per_raw: one.behaviour.ratio,
         compress_mbps: rate(one.behaviour.compress_ns),
         decompress_mbps: rate(one.behaviour.decompress_ns),
     }

@@ -1,6 +1,7 @@
 //! An explanation as a page of text, or as a JSON object.
 
 use super::explain::{CandidateCost, Explanation, LevelExplanation};
+use crate::inspect::size;
 use crate::stats::JsonWriter;
 use std::fmt;
 
@@ -56,7 +57,7 @@ impl fmt::Display for Explanation {
 
 impl LevelExplanation {
     fn line(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ratio = self.stored_bytes as f64 / self.raw_bytes.max(1) as f64;
+        let ratio = self.raw_bytes as f64 / self.stored_bytes.max(1) as f64;
         write!(f, "  L{:<4} {:>9}  {ratio:>5.2}  ", self.level, size(self.stored_bytes))?;
         let Some(expected) = &self.expected else { return writeln!(f, "{}", self.chosen) };
         write!(f, "{:<21} ", self.chosen)?;
@@ -96,8 +97,8 @@ impl LevelExplanation {
             let rate = |rate: Option<f64>| rate.map_or("-".to_owned(), |rate| format!("{rate:.0}"));
             write!(
                 f,
-                " ratio {:.3}, MB/s {} {}; ",
-                candidate.ratio,
+                " ratio {:.2}, MB/s {} {}; ",
+                1.0 / candidate.stored_per_raw,
                 rate(candidate.compress_mbps),
                 rate(candidate.decompress_mbps)
             )?;
@@ -122,15 +123,6 @@ fn differing(chosen: &CandidateCost, other: &CandidateCost) -> String {
     let shown: Vec<String> =
         shown.map(|(name, by)| format!("{name} {:+.0} %", by / chosen.cost * 100.0)).collect();
     if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
-}
-
-fn size(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        _ if bytes >= 1e9 => format!("{:.2} GB", bytes / 1e9),
-        _ if bytes >= 1e6 => format!("{:.1} MB", bytes / 1e6),
-        _ => format!("{:.0} kB", bytes / 1e3),
-    }
 }
 
 fn life(hours: f64) -> String {
@@ -221,7 +213,7 @@ impl CandidateCost {
         json.key("is_chosen").boolean(self.is_chosen);
         json.key("cost").real(self.cost);
         json.key("error").real(self.error);
-        json.key("ratio").real(self.ratio);
+        json.key("stored_per_raw").real(self.stored_per_raw);
         for (name, rate) in
             [("compress_mbps", self.compress_mbps), ("decompress_mbps", self.decompress_mbps)]
         {
@@ -234,5 +226,54 @@ impl CandidateCost {
                 json.key(name).real(*cost);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As `stats` and `levels` print them, and as the glossary defines the word.
+    #[test]
+    fn ratios_are_raw_bytes_per_stored_byte_and_sizes_binary() {
+        let candidate = CandidateCost {
+            name: "lz4 4k".to_owned(),
+            is_chosen: true,
+            cost: 1.0,
+            error: 0.1,
+            terms: Vec::new(),
+            stored_per_raw: 0.25,
+            compress_mbps: None,
+            decompress_mbps: None,
+        };
+        let level = LevelExplanation {
+            level: 6,
+            files: 1,
+            stored_bytes: 10 << 20,
+            raw_bytes: 50 << 20,
+            chosen: "lz4 4k".to_owned(),
+            stored_as: Vec::new(),
+            debt_bytes: 0,
+            expected: None,
+            why: "set".to_owned(),
+            candidates: vec![candidate],
+            specimens: 0,
+            changes: Vec::new(),
+        };
+        let explanation = Explanation {
+            family: "links".to_owned(),
+            setting: "lz4".to_owned(),
+            prices: None,
+            levels: vec![level],
+            sampling_cpu_us: 0,
+            specimens: 0,
+            record: String::new(),
+        };
+        let text = format!("{explanation:#}");
+        assert!(text.starts_with("links: 10.0 MiB of 50.0 MiB raw, lz4\n"), "{text}");
+        assert!(text.contains("  L6     10.0 MiB   5.00  lz4 4k\n"), "{text}");
+        assert!(text.contains(" ratio 4.00, "), "{text}");
+        let json = explanation.to_json();
+        assert!(json.contains("\"stored_per_raw\":0.25") && !json.contains("\"ratio\""), "{json}");
     }
 }
