@@ -19,8 +19,10 @@ use crate::fault::{Fault, print};
 Print how large a database is: column families, levels, log, and what waits for compaction.
 
 The first line sums up: bytes on disk and before compression, bytes of the log that are not in tables
-yet, bytes that a compaction is due to read. Columns: tables; their size on disk and before compression, and the ratio of the two; entries, older
-versions among them; removals; the codec that new tables of the level get.
+yet, bytes that a compaction is due to read. Where there are bytes of the log, a line says that the table
+does not count them. Columns: tables; their size on disk and before compression, and the ratio of the
+two; entries, older versions among them; removals; the codecs of the tables, of several each with how
+many tables have it.
 
 Works beside a process that writes, and shows what is on disk then. Time and traffic are counted in the
 process that works: Db::stats there has them, and `to_prometheus` of it serves them. With --prometheus
@@ -88,6 +90,12 @@ fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapsh
         text.push_str("no column family yet\n");
         return text;
     }
+    if snapshot.wal_live_bytes > 0 {
+        let log = size(snapshot.wal_live_bytes);
+        text.push_str(&format!(
+            "Entries that are only in the log ({log}) are not counted; `lithify count` counts rows.\n"
+        ));
+    }
     let head =
         ["FAMILY", "LEVEL", "TABLES", "SIZE", "RAW", "RATIO", "ENTRIES", "REMOVALS", "CODEC"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -118,9 +126,21 @@ fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {
     let full: Vec<&LevelSum> = family.levels.iter().filter(|level| level.files > 0).collect();
     let mut rows = vec![line(&family.name, "all".to_owned(), &family.total(), String::new())];
     for level in full {
-        rows.push(line("", format!("L{}", level.level), level, level.asked_text()));
+        rows.push(line("", format!("L{}", level.level), level, codecs(level)));
     }
     rows
+}
+
+/// The codecs of a level's tables, most tables first, each with their number where there are several.
+fn codecs(level: &LevelSum) -> String {
+    let mut found: Vec<(&String, u64)> =
+        level.found.iter().map(|(name, count)| (name, *count)).collect();
+    found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if let [(only, _)] = found[..] {
+        return only.clone();
+    }
+    let named: Vec<String> = found.iter().map(|(name, count)| format!("{name}:{count}")).collect();
+    named.join(",")
 }
 
 fn object(levels: &Levels, snapshot: &StatisticsSnapshot) -> Value {
@@ -130,6 +150,7 @@ fn object(levels: &Levels, snapshot: &StatisticsSnapshot) -> Value {
             "size_bytes": sum.size_bytes,
             "raw_bytes": sum.raw_bytes,
             "entries": sum.entries,
+            "codecs": sum.found,
             "tombstones": sum.tombstones,
             "range_tombstones": sum.range_tombstones,
         })

@@ -191,6 +191,13 @@ fn compression_is_explained() {
     let (out, _) = expect(0, &["explain", path, "--json"]);
     let all: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(all[0]["levels"][0]["candidates"].as_array().unwrap().len() > 1, "{out}");
+    // What the tables have, not who decides it.
+    let (out, _) = expect(0, &["stats", path]);
+    let codec = |line: &str| line.split_whitespace().last().unwrap_or_default().to_owned();
+    let codecs: Vec<_> = out.lines().filter(|line| line.contains(" L6 ")).map(codec).collect();
+    assert!(codecs.len() == 1 && codecs[0] != "auto", "{out}");
+    let names = ["none", "snappy", "lz4", "zstd", "zlib"];
+    assert!(names.iter().any(|name| codecs[0].starts_with(name)), "{out}");
     let (out, _) = expect(0, &["explain", path, "rocks", "--record"]);
     assert!(out.starts_with("prices cpu=11,write=150,month=80000,read=1900"), "{out}");
 

@@ -243,6 +243,7 @@ fn readers_work_beside_a_writer_and_writers_are_refused() {
     assert_eq!(lines(place, &["scan", "rocks.db", "--from", "s"]).len(), 2);
     let stats = lines(place, &["stats", "rocks.db"]);
     assert!(stats[0].starts_with("1 tables, "), "{stats:?}");
+    assert!(stats[1].starts_with("Entries that are only in the log ("), "{stats:?}");
     let metrics = lines(place, &["stats", "rocks.db", "--prometheus"]);
     let is_there = |line: &String| line.starts_with("lithify_level_files{family=\"default\"");
     assert!(metrics.iter().any(is_there), "{metrics:?}");
