@@ -15,6 +15,9 @@ use lithify_lab::run::progress::{Announcer, Terminal};
 use super::bench::process::watch_signals;
 use crate::fault::Fault;
 
+/// Before so many seconds no rate is known, and amounts say nothing without one.
+const RATE_SECONDS: f64 = 0.5;
+
 /// Shows how far a tool is, as a bar on a terminal and as plain lines elsewhere, and ends it at
 /// Ctrl-C.
 pub struct Watch {
@@ -34,15 +37,9 @@ impl Watch {
 
     /// Takes note of progress: bytes done, and bytes in all as far as is known.
     pub fn hear(&self, done_bytes: u64, total_bytes: u64) -> ControlFlow<()> {
-        let seconds = self.started.elapsed().as_secs_f64().max(0.001);
-        let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
-        self.terminal.borrow_mut().progress(&ProgressLine {
-            stage: self.stage.to_owned(),
-            done: megabytes(done_bytes),
-            total: megabytes(total_bytes),
-            unit: "MB".to_owned(),
-            rate: (done_bytes as f64 / seconds / 1e6) as u64,
-        });
+        let seconds = self.started.elapsed().as_secs_f64();
+        let line = progress_line(self.stage, [done_bytes, total_bytes], seconds);
+        self.terminal.borrow_mut().progress(&line);
         match self.is_interrupted() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
@@ -53,6 +50,18 @@ impl Watch {
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed)
     }
+}
+
+/// So many bytes of a stage after so many seconds, in MB, or in kB where a second has less than 1 MB.
+/// At first only that it has begun.
+fn progress_line(stage: &str, bytes: [u64; 2], seconds: f64) -> ProgressLine {
+    if seconds < RATE_SECONDS {
+        return ProgressLine::of_stage(stage);
+    }
+    let rate = bytes[0] as f64 / seconds;
+    let (unit, name) = if rate < 1e6 { (1_000, "kB") } else { (1_000_000, "MB") };
+    let amount = bytes.map(|bytes| bytes.div_ceil(unit));
+    ProgressLine::of_progress(stage, amount, name, (rate / unit as f64) as u64)
 }
 
 /// The file for a result: `--json FILE`, `--html FILE`.
@@ -107,4 +116,22 @@ pub fn listed<T: ToString>(findings: &[T]) -> String {
         text.push_str(&format!("and {rest} more: --json FILE has all of them\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_tool_has_a_rate_too() {
+        assert_eq!(
+            progress_line("import", [1, 10_000_000], 0.001),
+            ProgressLine::of_stage("import")
+        );
+        let line = progress_line("import", [1_500_000, 10_000_000], 3.0);
+        assert_eq!((line.done, line.total), (1_500, 10_000));
+        assert_eq!((line.unit.as_str(), line.rate), ("kB", 500));
+        let line = progress_line("export", [226_000_000, 0], 2.0);
+        assert_eq!((line.done, line.unit.as_str(), line.rate), (226, "MB", 113));
+    }
 }

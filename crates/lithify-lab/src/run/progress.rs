@@ -168,7 +168,8 @@ impl Drop for Terminal {
     }
 }
 
-/// `: 1200000 of 4300000 links, 61543/s, 50 s left`; nothing for a stage that is not counted.
+/// `: 1200000 of 4300000 links, 61543 links/s, 50 s left`; nothing for a stage that is not counted.
+/// A stage that is counted in seconds has operations beside them.
 fn describe(line: &ProgressLine) -> String {
     if line.unit.is_empty() {
         return String::new();
@@ -178,7 +179,8 @@ fn describe(line: &ProgressLine) -> String {
         total => format!(": {} of {total} {}", line.done, line.unit),
     };
     if line.rate > 0 {
-        text.push_str(&format!(", {}/s", line.rate));
+        let of = if line.unit == "seconds" { "operations" } else { &line.unit };
+        text.push_str(&format!(", {} {of}/s", line.rate));
     }
     let rest = line.total.saturating_sub(line.done);
     let seconds = match line.unit.as_str() {
@@ -216,12 +218,13 @@ mod tests {
         };
         assert_eq!(
             describe(&line("load", 1_200_000, 4_300_000, "links", 62_000)),
-            ": 1200000 of 4300000 links, 62000/s, 50 s left"
+            ": 1200000 of 4300000 links, 62000 links/s, 50 s left"
         );
         assert_eq!(
             describe(&line("query", 5, 120, "seconds", 39_366)),
-            ": 5 of 120 seconds, 39366/s, 2 min left"
+            ": 5 of 120 seconds, 39366 operations/s, 2 min left"
         );
+        assert_eq!(describe(&line("export", 1, 0, "MB", 113)), ": 1 MB, 113 MB/s");
         assert_eq!(describe(&line("check", 7, 0, "rows", 0)), ": 7 rows");
         assert_eq!(describe(&line("settle", 0, 0, "", 0)), "");
         assert_eq!(duration(7_200.0), "2.0 h");
