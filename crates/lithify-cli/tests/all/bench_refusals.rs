@@ -115,6 +115,8 @@ fn a_file_that_was_cut_is_named_where_its_run_is_shown() {
     let place = tempfile::tempdir().expect("a directory");
     let run = bench(place.path(), &SHORT);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let all = "lithify bench show results/chunk-length-smoke-lithify.json --full prints all of it.";
+    assert!(text(&run.stdout).contains(all), "{}", text(&run.stdout));
     let directory = place.path().join("results/runs/chunk-length-smoke-lithify");
     let is_cell = |name: &String| name.ends_with("-r0.json");
     let cell = names(&directory).into_iter().find(is_cell).expect("a cell");

@@ -28,7 +28,7 @@ use super::arguments::{engine_name, range, require_engine};
 use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{CellState, How, Measured, Ready, alone, stopped};
-use super::screen::shown;
+use super::screen::shown_beside;
 use crate::fault::Fault;
 
 /// `bench db`
@@ -545,7 +545,7 @@ impl Ready for DbRun {
         // One engine: the lines of the original, which tools read.
         let mut text = match record.plan.engines.len() {
             0 | 1 => report::classic(&record),
-            _ => shown::<DbBench>(&record),
+            _ => shown_beside(DbBench::report(&record), &files),
         };
         let mut differences = Vec::new();
         if let Some(printed) = &self.printed {

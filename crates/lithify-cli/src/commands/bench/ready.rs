@@ -13,7 +13,7 @@ use lithify_lab::run::store::{read_seconds, write_files};
 
 use super::places::Places;
 use super::process::{print_report, watch_signals};
-use super::screen::shown_report;
+use super::screen::shown_beside;
 use crate::fault::Fault;
 
 /// What a run came to.
@@ -78,7 +78,7 @@ impl Ready for Box<dyn PlannedRun> {
             return Err(stopped(self, how.results));
         };
         let files = write_files(how.results, &files).map_err(Fault::failure)?;
-        Ok(Measured { text: shown_report(&report), files, fault: fault.map(Fault::failure) })
+        Ok(Measured { text: shown_beside(report, &files), files, fault: fault.map(Fault::failure) })
     }
 }
 

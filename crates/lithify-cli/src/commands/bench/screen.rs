@@ -1,10 +1,9 @@
 //! What the terminal gets of a report: its answer and its first table, or all of it with `--full`.
 
 use std::io::{IsTerminal, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lithify_lab::kind::Kind;
 use lithify_lab::records::{AnyRecord, kinds};
 use lithify_report::Report;
 use lithify_report::text::{self, Options};
@@ -30,17 +29,24 @@ pub fn whole(report: &Report) -> String {
     text::render(report, Options { full: true, ..options() })
 }
 
-/// A run as it is shown.
-pub fn shown<K: Kind>(record: &K::Record) -> String {
-    shown_report(&K::report(record))
+/// A run as it is shown, with what shows all of it: its record is one of `files`.
+pub fn shown_beside(mut report: Report, files: &[PathBuf]) -> String {
+    let is_record = |path: &&PathBuf| path.extension().is_some_and(|end| end == "json");
+    if let Some(record) = files.iter().find(is_record).filter(|_| !is_full()) {
+        let record = record.display();
+        report.answer.next.push(format!("lithify bench show {record} --full prints all of it."));
+    }
+    shown_report(&report)
 }
 
 /// A record of any kind as it is shown, read from `path`.
 pub fn shown_again(record: &AnyRecord, path: &Path) -> String {
     let mut report = kinds::report(record);
     if !is_full() {
-        let page = format!("lithify bench report {} makes the page: all of it.", path.display());
-        report.answer.next.push(page);
+        let path = path.display();
+        let all = format!("lithify bench show {path} --full prints all of it.");
+        let page = format!("lithify bench report {path} makes the page: all of it.");
+        report.answer.next.extend([all, page]);
     }
     shown_report(&report)
 }
