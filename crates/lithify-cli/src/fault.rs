@@ -1,6 +1,7 @@
 //! What went wrong, as an exit code and one line.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit code of a wrong command line, experiment file, or path.
@@ -72,7 +73,11 @@ impl Fault {
 pub fn engine_text(error: &lithify::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("invalid argument: ").unwrap_or(&text);
+    let text = &text.replacen("already exists: there is something already:", "already exists:", 1);
     let Some(path) = error.path() else { return text.to_owned() };
+    if let Some(text) = among_others(text, path) {
+        return text;
+    }
     let offset = error.offset().map_or_else(String::new, |offset| format!(" at offset {offset}"));
     let place = format!(", in {}{offset}", path.display());
     match text.split_once(&place) {
@@ -80,6 +85,15 @@ pub fn engine_text(error: &lithify::Error) -> String {
         Some((before, behind)) => format!("{before}{behind}{place}"),
         None => text.to_owned(),
     }
+}
+
+/// Of a directory with other files the engine names one of those. The user named the directory.
+fn among_others(text: &str, path: &Path) -> Option<String> {
+    let (what, rest) = text.split_once(" here but other files: ")?;
+    let (directory, name) = (path.parent()?, path.file_name()?);
+    let to_do = rest.split(", in ").next().unwrap_or(rest);
+    let (directory, name) = (directory.display(), name.to_string_lossy());
+    Some(format!("{what} in {directory} but other files, such as {name}: {to_do}"))
 }
 
 /// An error has at most so many columns of a terminal.

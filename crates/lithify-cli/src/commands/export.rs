@@ -12,7 +12,7 @@ use lithify::inspect::size;
 use super::database::{RangeArguments, find_family, open_to_read};
 use super::rows::{RowFormat, RowPrinter, written};
 use super::tool::Watch;
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, say};
 
 /// `export`
 #[derive(Debug, Args)]
@@ -24,7 +24,8 @@ Write the rows of a column family into a file, in the order of their keys.
 each row, with the fields key and value; bytes that are no UTF-8 are hexadecimal digits in key_hex or
 value_hex instead. CSV has the columns key and value, and the bytes as they are, in quotes where needed.
 
-A file appears as a whole, in place of one of that name. Without --output rows go to standard output.
+A file appears as a whole, in place of one of that name. Without --output, and with -, rows go to standard
+output; with - their number goes to standard error.
 Works beside a process that writes: the rows are those on disk when the command began.
 
 Without --family it is the column family `default`. If there is none of that name and only one
@@ -34,6 +35,7 @@ Examples:
   lithify export rocks.db -o rocks.jsonl
   lithify export rocks.db -o links.csv --family links --prefix link/
   lithify export rocks.db --format csv | gzip > rocks.csv.gz
+  lithify export rocks.db -o - --format csv | lithify import other.db - --format csv
 
 Exit codes:
   0    done
@@ -44,7 +46,7 @@ Exit codes:
 pub struct ExportArguments {
     /// The directory of the database
     directory: PathBuf,
-    /// The file; standard output without it
+    /// The file, or - for standard output; standard output without it
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The form of the rows; without it what the name of the file says, else jsonl
@@ -99,12 +101,18 @@ pub fn run(arguments: &ExportArguments) -> Result<(), Fault> {
     };
     let db = open_to_read(&arguments.directory)?;
     let family = find_family(&db, arguments.family.as_deref())?;
-    let Some(path) = &arguments.output else {
+    let is_dash = arguments.output.as_deref() == Some(Path::new("-"));
+    let Some(path) = arguments.output.as_ref().filter(|_| !is_dash) else {
         let output = BufWriter::new(stdout().lock());
         return match write_rows(output, format, family, range, &mut |_| ControlFlow::Continue(())) {
             Err(Stop::Write(error)) => written(Err(error)),
             Err(Stop::Fault(fault)) => Err(fault),
-            Ok(_) => Ok(()),
+            Ok((rows, bytes)) => {
+                if is_dash {
+                    say(&format!("{rows} rows, {} written to standard output", size(bytes)));
+                }
+                Ok(())
+            }
         };
     };
     let watch = Watch::begin("export")?;

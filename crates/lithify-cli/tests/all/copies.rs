@@ -62,6 +62,23 @@ fn names(place: &Path) -> Vec<String> {
     names
 }
 
+/// The user named the directory, and not what is in it.
+#[test]
+fn a_directory_with_other_files_is_named_before_them() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    database(place, 10);
+    std::fs::create_dir(place.join("photos")).unwrap();
+    std::fs::write(place.join("photos/bins.dat"), "0").unwrap();
+    let to_do = "/photos but other files, such as bins.dat: name a new or an empty directory\n";
+    let (_, error) = expect(place, 2, &["put", "photos", "x", "y", "--create"]);
+    let begin = "error: there is no database in ";
+    assert!(error.starts_with(begin) && error.ends_with(to_do), "{error}");
+    let (_, error) = expect(place, 2, &["backup", "create", "photos", "rocks.db"]);
+    let begin = "error: there is no backup store in ";
+    assert!(error.starts_with(begin) && error.ends_with(to_do), "{error}");
+}
+
 #[test]
 fn a_checkpoint_says_what_it_took() {
     let place = tempfile::tempdir().unwrap();
@@ -78,7 +95,8 @@ fn a_checkpoint_says_what_it_took() {
     assert_eq!((&made["linked_tables"], &made["copied_tables"]), (&0.into(), &2.into()), "{made}");
     assert_eq!((&made["log_bytes"], &made["link_refusal"]), (&0.into(), &Value::Null));
     let (_, error) = expect(place, 2, &["checkpoint", "rocks.db", "copy.db"]);
-    assert!(error.contains("already exists") && error.contains("copy.db"), "{error}");
+    let expected = "error: already exists: name a directory that is not there, in copy.db\n";
+    assert_eq!(error, expected);
     let (_, error) = expect(place, 2, &["checkpoint", "missing.db", "third.db"]);
     assert_eq!(error, "error: there is no database here: missing.db\n");
     expect(place, 2, &["checkpoint", "rocks.db", "third.db", "--rate", "0"]);
@@ -174,7 +192,7 @@ fn backups_are_made_listed_restored_and_deleted() {
             "expected a sequence number",
         ),
         (&["checkpoint", "nothing.db", "no.db"], "there is no database here"),
-        (&["backup", "create", "rocks.db", "first.db"], "no backup store here"),
+        (&["backup", "create", "rocks.db", "first.db"], "no backup store in "),
     ] {
         let (_, error) = expect(place, 2, refused);
         assert!(error.contains(part), "{error}");

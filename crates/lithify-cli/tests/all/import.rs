@@ -87,6 +87,13 @@ fn the_identical_rows_come_back_whatever_bytes_they_hold() {
         // Through pipes, out of order, over what is there already.
         let piped = command(place, &["export", "rocks.db", "--format", format]).output().unwrap();
         assert_eq!(piped.stdout, std::fs::read(place.join(file)).unwrap());
+        // As with import, - is no file.
+        let dash = command(place, &["export", "rocks.db", "-o", "-", "--format", format]).output();
+        let dash = dash.unwrap();
+        assert!(dash.stdout == piped.stdout, "{format}");
+        let said = String::from_utf8_lossy(&dash.stderr);
+        assert!(said.contains(&format!("{} rows, ", expected.len())), "{said}");
+        assert!(!place.join("-").exists());
         let arguments = ["import", &to, "-", "--format", format];
         let mut child = command(place, &arguments)
             .stdin(Stdio::piped())
@@ -118,7 +125,9 @@ fn rows_that_do_not_ascend_go_in_batches_and_the_last_one_counts() {
     }
     std::fs::write(place.join("rows.csv"), text).unwrap();
     let (out, _) = expect(place, 0, &["import", "rocks.db", "rows.csv", "--create"]);
-    assert_eq!(out, "27000 rows written in batches to column family default: rows.csv\n");
+    let (rows_written, rest) = out.split_once('\n').unwrap();
+    assert_eq!(rows_written, "27000 rows written in batches to column family default: rows.csv");
+    assert!(rest.starts_with("Of rows with the same key the last one stays"), "{out}");
     assert!(rows(&place.join("rocks.db"), "default") == expected);
 }
 
@@ -156,10 +165,11 @@ fn a_wrong_row_names_its_line_and_those_before_it_are_written() {
         ("a.csv", &b"key,value\na,1\nb,2\nc\nd,4\n"[..], 4, "1 fields where the header has 2"),
         ("b.csv", b"key,value\na,1\nb,\"2\n\n\"\nc,\"3\nd,4\n", 6, "a quote is never closed"),
         ("c.csv", b"key,value\nb,1\na,2\nc,\"3\"4\n", 4, "text behind the quote"),
-        ("d.jsonl", b"{\"key\":\"a\",\"value\":\"1\"}\n\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"c\",\n", 4, "no JSON object"),
+        ("d.jsonl", b"{\"key\":\"a\",\"value\":\"1\"}\n\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"c\",\n", 4, "error: the JSON object ends too early (column 11);"),
         ("e.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"c\"}", 3, "no field value or value_hex"),
         ("f.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n{\"key_hex\":\"0\",\"value\":\"\"}", 3, "even number"),
-        ("g.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n[1]", 3, "no JSON object"),
+        ("g.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\n[1]", 3, "error: this is no JSON object;"),
+        ("h.jsonl", b"{\"key\":\"a\",\"value\":\"\"}\n{\"key\":\"b\",\"value\":\"2\"}\nnope", 3, "error: this is not JSON (column 2);"),
     ]
     .into_iter()
     .enumerate()

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 use super::{Bad, Line, Records, Row, read_line};
@@ -79,8 +80,8 @@ impl<R: BufRead> Records for JsonRows<R> {
             }
         }
         let bad = |what| Bad::Row(self.line.first, what);
-        let fields: Fields = serde_json::from_slice(&self.buffer)
-            .map_err(|error| bad(format!("no JSON object: {}", reason(&error))))?;
+        let fields: Fields = serde_json::from_slice(self.buffer.trim_ascii_end())
+            .map_err(|error| bad(reason(&error)))?;
         self.row_of(&fields, row).map_err(bad)?;
         Ok(true)
     }
@@ -90,9 +91,14 @@ impl<R: BufRead> Records for JsonRows<R> {
     }
 }
 
-/// What is wrong, with the column; the line is that of the file.
+/// What is wrong, with the column; the line is that of the file. The parser's own words are of its
+/// insides.
 fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
-    format!("{what} in column {}", error.column())
+    let what = match error.classify() {
+        Category::Eof => "the JSON object ends too early",
+        // It is JSON as a whole.
+        Category::Data => return "this is no JSON object".to_owned(),
+        Category::Syntax | Category::Io => "this is not JSON",
+    };
+    format!("{what} (column {})", error.column())
 }

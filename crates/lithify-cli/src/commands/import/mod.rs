@@ -85,6 +85,10 @@ pub struct ImportArguments {
     create: bool,
 }
 
+/// What the number of written rows leaves open. Keys that ascend have one row each.
+const ROWS_OF_ONE_KEY: &str =
+    "Of rows with the same key the last one stays: `lithify count` has the number of keys.\n";
+
 /// The most bytes of a row in the input.
 pub const RECORD_BYTES_MAX: usize = 256 << 20;
 
@@ -190,11 +194,16 @@ pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
             return Err(Fault::interrupted(format!("stopped; {written}: {file}")));
         }
     }
-    let order = if sink.is_sorted() { "in the order of keys" } else { "in batches" };
+    let is_sorted = sink.is_sorted();
+    let order = if is_sorted { "in the order of keys" } else { "in batches" };
     let (rows, name) = (sink.written, family.name().to_owned());
     drop(sink);
     db.close().map_err(Fault::of_engine)?;
-    print(&format!("{rows} rows written {order} to column family {name}: {file}\n"))
+    let mut text = format!("{rows} rows written {order} to column family {name}: {file}\n");
+    if !is_sorted {
+        text.push_str(ROWS_OF_ONE_KEY);
+    }
+    print(&text)
 }
 
 /// What is imported.
