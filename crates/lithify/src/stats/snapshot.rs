@@ -86,7 +86,7 @@ gauges! {
     /// data for programs. The ledger fills in what it has; the rest is the database's.
     #[derive(Clone, Debug, PartialEq)]
     StatisticsSnapshot {
-        /// Microseconds since the ledger's start.
+        /// Time since the ledger's start.
         uptime_us: "us";
         /// The level that level 0 is compacted into; over families, the deepest of them.
         base_level: "level";

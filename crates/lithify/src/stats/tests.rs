@@ -548,6 +548,25 @@ fn the_metrics_are_as_they_were() {
     assert_golden("src/stats/testdata/metrics.txt", &text);
 }
 
+/// Metrics are in base units, whatever unit the figure has here. Bytes may be counted in any metric.
+#[test]
+fn no_metric_is_described_in_another_unit_than_its_name() {
+    let of_time = ["seconds", "minutes", "hours"];
+    let of_bytes = ["kilobyte", "megabyte", "kib", "mib", "kb", "mb", "percent"];
+    let text = full_snapshot().to_prometheus();
+    let helps: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("# HELP ")).collect();
+    assert!(helps.len() > 100, "{text}");
+    for help in helps {
+        let (name, meaning) = help.split_once(' ').unwrap();
+        let words: Vec<String> = meaning.split_whitespace().map(str::to_lowercase).collect();
+        let says = |unit: &str| words.iter().any(|word| word.contains(unit));
+        assert!(!of_time.iter().any(|unit| says(unit)), "{name}: {meaning}");
+        assert!(!of_bytes.iter().any(|unit| words.iter().any(|word| word == unit)), "{help}");
+        let counts_bytes = meaning.starts_with("Bytes ");
+        assert!(!counts_bytes || name.contains("_bytes"), "{name}: {meaning}");
+    }
+}
+
 #[test]
 fn a_page_without_any_work_has_no_broken_numbers() {
     let clock = HandClock::default();
