@@ -21,8 +21,8 @@ Print how large a database is: column families, levels, log, and what waits for 
 The first line sums up: bytes on disk and before compression, bytes of the log that are not in tables
 yet, bytes that a compaction is due to read. Where there are bytes of the log, a line says that the table
 does not count them. Columns: tables; their size on disk and before compression, and the ratio of the
-two; entries, older versions among them; removals; the codecs of the tables, of several each with how
-many tables have it.
+two; entries, older versions among them; removals; the codecs of the tables. Of several codecs each has
+its number of tables.
 
 Works beside a process that writes, and shows what is on disk then. Time and traffic are counted in the
 process that works: Db::stats there has them, and `to_prometheus` of it serves them. With --prometheus

@@ -1,7 +1,6 @@
 //! An explanation as a page of text, or as a JSON object.
 
 use super::explain::{CandidateCost, Explanation, LevelExplanation};
-use crate::inspect::size;
 use crate::stats::JsonWriter;
 use std::fmt;
 
@@ -123,6 +122,23 @@ fn differing(chosen: &CandidateCost, other: &CandidateCost) -> String {
     let shown: Vec<String> =
         shown.map(|(name, by)| format!("{name} {:+.0} %", by / chosen.cost * 100.0)).collect();
     if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
+}
+
+/// Three digits, as the tree of `inspect` prints sizes.
+fn size(bytes: u64) -> String {
+    let (mut value, mut unit) = (bytes as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
+        if value < 1000.0 {
+            break;
+        }
+        (value, unit) = (value / 1024.0, next);
+    }
+    match value {
+        _ if unit == "B" => format!("{bytes} B"),
+        _ if value < 10.0 => format!("{value:.2} {unit}"),
+        _ if value < 100.0 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
 }
 
 fn life(hours: f64) -> String {
@@ -273,6 +289,8 @@ mod tests {
         assert!(text.starts_with("links: 10.0 MiB of 50.0 MiB raw, lz4\n"), "{text}");
         assert!(text.contains("  L6     10.0 MiB   5.00  lz4 4k\n"), "{text}");
         assert!(text.contains(" ratio 4.00, "), "{text}");
+        let sizes = [999, 1024, 102_400, 1 << 30].map(size);
+        assert_eq!(sizes, ["999 B", "1.00 KiB", "100 KiB", "1.00 GiB"]);
         let json = explanation.to_json();
         assert!(json.contains("\"stored_per_raw\":0.25") && !json.contains("\"ratio\""), "{json}");
     }
