@@ -8,8 +8,8 @@ use crate::compaction::picker::{
 };
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
-    Deeper, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable, OutputPlan,
-    PartOutput, TableRun, clipped_tombstones, remove_tables,
+    Deciding, Deeper, Evidence, Input, JobReceiver, Merge, MergeJob, MergePlan, NewTable,
+    OutputPlan, PartOutput, TableRun, clipped_tombstones, remove_tables,
 };
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{Gathered, outcome_of, table_options};
@@ -456,16 +456,8 @@ impl DbInner {
                 remove_tables(&self.workshop, std::iter::once(number));
             }
             changes.push(Change::RemoveFile { family: family.id, level, number });
-            // Bytes that are rewritten for the sake of their format, or because somebody asks, live on.
-            if let Some(deciding) = formats.deciding()
-                && !matches!(compaction.reason, Reason::CodecDebt | Reason::Manual)
-            {
-                let raw_bytes = table.metadata.raw_bytes;
-                // What a level rewrites of its own has not gone down.
-                match level == compaction.target_level {
-                    true => deciding.note_merged(level, raw_bytes),
-                    false => deciding.note_consumed(level, raw_bytes),
-                }
+            if let Some(deciding) = formats.deciding() {
+                tell_consumed(deciding, compaction, level, table.metadata.raw_bytes);
             }
         }
         for (_, table) in &tables {
@@ -524,6 +516,20 @@ pub(super) fn check_pick(family: &Family, compaction: &Compaction) -> Result<()>
         return Ok(());
     }
     compaction.check(&family.view().version)
+}
+
+/// Tells a policy that decides of a table that a compaction consumes.
+///
+/// Bytes that are rewritten where they are, for their format, for what is dead among them or because
+/// somebody asks, live on: none has gone down, and none came from above.
+fn tell_consumed(deciding: &Deciding, compaction: &Compaction, level: Level, raw_bytes: u64) {
+    let lives_on = compaction.source_level == compaction.target_level
+        || matches!(compaction.reason, Reason::CodecDebt | Reason::Manual);
+    match (lives_on, level == compaction.target_level) {
+        (true, _) => {}
+        (false, true) => deciding.note_merged(level, raw_bytes),
+        (false, false) => deciding.note_consumed(level, raw_bytes),
+    }
 }
 
 /// Moves the place where a level was last compacted on, and has the edit record it.
