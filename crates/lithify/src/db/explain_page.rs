@@ -29,11 +29,14 @@ impl fmt::Display for Explanation {
         }
         for level in &self.levels {
             if let Some(last) = level.changes.last() {
-                let from = last.from.as_deref().unwrap_or("what is set without evidence");
+                let from = match &last.from {
+                    Some(from) => format!("instead of {from}"),
+                    None => "as the first choice by cost,".to_owned(),
+                };
                 let written = size(last.written_bytes);
                 writeln!(
                     f,
-                    "  L{}: {} instead of {from} since {}, after {written} of tables",
+                    "  L{}: {} {from} since {}, after {written} of tables",
                     level.level,
                     last.to,
                     ago(last.ago_s)
