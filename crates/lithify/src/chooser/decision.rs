@@ -421,11 +421,11 @@ impl Chooser {
     /// that, and does not want them stored raw.
     fn compress_ns_max(&self, level: Level, size: usize) -> f64 {
         let by_price = f64::from(self.prices.call_us_max) * 1e3 / size.max(1) as f64;
-        let reference = self.knowledge.known(level, REFERENCE, size, &self.sizes);
+        let reference = || self.knowledge.known(level, REFERENCE, size, &self.sizes);
         match self.sizes {
             Sizes::Chosen { .. } => by_price,
             Sizes::Fixed(_) => {
-                reference.map_or(by_price, |known| by_price.max(known.behaviour.compress_ns))
+                reference().map_or(by_price, |known| by_price.max(known.behaviour.compress_ns))
             }
         }
     }

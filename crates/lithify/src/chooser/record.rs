@@ -12,7 +12,9 @@
 //! choose level=5 lifetime_h=9 ratio_now=0.5 merged=4 pushed_onto=6 next_ns=7 next_ratio=0.36
 //! ```
 //!
-//! The ratio of zstd-1 at a size has to be named, for all levels, before those of other codecs.
+//! The ratio of zstd-1 at a size has to be named, for all levels, before those of other codecs. `error` is
+//! the share by which a ratio may be off, `comp_error` and `decomp_error` those of times; without them it is
+//! `error` too. A level below 32 is one that a tree may have; others are refused.
 
 use super::candidate::{Choice, METHODS, REFERENCE, Sizes};
 use super::cost::{Conditions, Rewriting, Shape};
