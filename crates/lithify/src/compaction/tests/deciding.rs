@@ -2,7 +2,7 @@
 
 use crate::chooser::{Objective, Record};
 use crate::codec::Dictionary;
-use crate::compaction::Deciding;
+use crate::compaction::{Deciding, Evidence, FormatPolicy, TablePlace};
 use crate::manifest::Version;
 use std::sync::Arc;
 
@@ -53,6 +53,21 @@ fn a_dictionary_outlives_a_table_without_one() {
     without.recall(recorded(6, true).as_bytes(), None);
     assert!(without.dictionary_at_hand().is_none());
     assert!(!record_of(&without).to_string().contains("+dictionary"));
+}
+
+/// Who only looks has no table at hand: of that a small one would be made, without the dictionary.
+#[test]
+fn a_look_names_what_tables_will_have_and_changes_nothing() {
+    let deciding = deciding();
+    let made = dictionary();
+    deciding.recall(recorded(6, true).as_bytes(), Some(Arc::clone(&made)));
+    let before = record_of(&deciding).to_string();
+    let place = |level| TablePlace { family: None, level, level_count: 7 };
+    assert_eq!(deciding.peek(&place(6)).dictionary, Some(made.hash()));
+    let untouched = deciding.peek(&place(3));
+    assert_eq!((untouched.dictionary, untouched.block_size_bytes), (None, 4_096));
+    assert_eq!(record_of(&deciding).to_string(), before);
+    assert_eq!(deciding.decide(&place(6), &Evidence::default()).dictionary, None);
 }
 
 #[test]
