@@ -15,7 +15,7 @@ pub(crate) mod sync;
 
 pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word};
-pub use size::parse_bytes;
+pub use size::{parse_bytes, size};
 pub use slice::Slice;
 
 use std::cmp::Ordering;

@@ -1,6 +1,7 @@
 //! An explanation as a page of text, or as a JSON object.
 
 use super::explain::{CandidateCost, Explanation, LevelExplanation};
+use crate::base::size;
 use crate::stats::JsonWriter;
 use std::fmt;
 
@@ -125,23 +126,6 @@ fn differing(chosen: &CandidateCost, other: &CandidateCost) -> String {
     let shown: Vec<String> =
         shown.map(|(name, by)| format!("{name} {:+.0} %", by / chosen.cost * 100.0)).collect();
     if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
-}
-
-/// Three digits, as the tree of `inspect` prints sizes.
-fn size(bytes: u64) -> String {
-    let (mut value, mut unit) = (bytes as f64, "B");
-    for next in ["KiB", "MiB", "GiB", "TiB", "PiB"] {
-        if value < 1000.0 {
-            break;
-        }
-        (value, unit) = (value / 1024.0, next);
-    }
-    match value {
-        _ if unit == "B" => format!("{bytes} B"),
-        _ if value < 10.0 => format!("{value:.2} {unit}"),
-        _ if value < 100.0 => format!("{value:.1} {unit}"),
-        _ => format!("{value:.0} {unit}"),
-    }
 }
 
 fn life(hours: f64) -> String {

@@ -2,6 +2,7 @@
 
 use super::item::escape;
 use super::levels::{FamilyLevels, LevelSum, Levels, TableLine};
+use crate::base::size;
 use crate::codec::CodecId;
 use crate::stats::JsonWriter;
 use std::collections::BTreeMap;
@@ -79,23 +80,6 @@ impl Display for Grid {
 
 fn cells(header: &[&str]) -> Vec<String> {
     header.iter().map(|name| (*name).to_string()).collect()
-}
-
-/// A size for people, to three digits.
-pub fn size(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{bytes} B"),
-        _ if value < 10.0 => format!("{value:.2} {}", units[unit]),
-        _ if value < 100.0 => format!("{value:.1} {}", units[unit]),
-        _ => format!("{value:.0} {}", units[unit]),
-    }
 }
 
 /// Names with their counts, the most frequent first.

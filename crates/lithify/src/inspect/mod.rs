@@ -26,8 +26,8 @@ mod tests;
 
 pub(crate) use table::{NoClock, context_pool};
 
+pub use crate::base::size;
 pub use dump::{DumpOptions, dump};
 pub use explain::read_explanations;
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
-pub use levels_page::size;
