@@ -72,6 +72,10 @@ const INDEX_ENTRY_BYTES: f64 = 64.0;
 /// From this pressure on writers are being slowed.
 const SLOWING_PRESSURE: f64 = 0.25;
 
+/// A second's pressure counts an eighth of the one before. Without that, what is chosen while writers
+/// are slowed now and then went back and forth eight times in half a minute.
+const PRESSURE_PART: f64 = 0.125;
+
 /// What CPU is worth at full pressure, in multiples of its price. With eight and with three, levels were
 /// stored without a codec in bursts of writes where CPU is dear. That takes a quarter less of background
 /// CPU than lz4, and the rows stayed so.
@@ -114,6 +118,8 @@ struct State {
     block_bytes_min: f64,
     /// Of the ends of tables, in the mean.
     key_bytes: f64,
+    /// The pressure on writers of the last ten seconds.
+    lasting_pressure: f64,
     credit_ns: f64,
     sampled_ns: u64,
     written_bytes: u64,
@@ -230,6 +236,7 @@ impl Deciding {
                 device_share: 0.0,
                 block_bytes_min: 0.0,
                 key_bytes: 0.0,
+                lasting_pressure: 0.0,
                 credit_ns: LOAN_NS,
                 sampled_ns: 0,
                 written_bytes: 0,
@@ -249,9 +256,11 @@ impl Deciding {
         *own = known;
     }
 
-    /// Writers are under this pressure, from 0 to 1.
+    /// Writers are under this pressure, from 0 to 1; to be told once a second.
     pub(crate) fn note_pressure(&self, pressure: f64) {
         self.pressure.store(pressure.to_bits(), Relaxed);
+        let mut state = lock(&self.state);
+        state.lasting_pressure += (pressure - state.lasting_pressure) * PRESSURE_PART;
     }
 
     /// The pressure on writers as it was told last.
@@ -465,8 +474,9 @@ impl Deciding {
     }
 
     fn choose(&self, place: &TablePlace) -> Choice {
-        let cpu_factor = cpu_factor(self.pressure());
-        lock(&self.state).choose(place.level, cpu_factor)
+        let mut state = lock(&self.state);
+        let cpu_factor = cpu_factor(state.lasting_pressure);
+        state.choose(place.level, cpu_factor)
     }
 
     /// What the decision for a level was made from; `None` without evidence.
@@ -725,8 +735,8 @@ impl FormatPolicy for Deciding {
     }
 
     fn debt(&self, place: &TablePlace, table: &FileMetadata) -> Option<FormatMismatch> {
-        let cpu_factor = cpu_factor(self.pressure());
         let mut state = lock(&self.state);
+        let cpu_factor = cpu_factor(state.lasting_pressure);
         let owes = state.owes(place, table, cpu_factor);
         let wanted = state.chooser.standing(place.level).filter(|_| owes)?;
         let stored = table.stored_format();

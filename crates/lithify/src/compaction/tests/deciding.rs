@@ -108,3 +108,26 @@ fn a_dictionary_is_made_though_options_change_meanwhile() {
     next.adopt(&older);
     assert!(samples(&next).is_some());
 }
+
+/// Writers are slowed every other second: CPU is worth a little more, and always the same.
+#[test]
+fn pressure_that_comes_and_goes_is_taken_as_it_lasts() {
+    let deciding = deciding();
+    deciding.recall(recorded(6, false).as_bytes(), None);
+    let place = TablePlace { family: None, level: 6, level_count: 7 };
+    let mut factors = Vec::new();
+    for second in 0..100 {
+        deciding.note_pressure(f64::from(second % 2));
+        deciding.decide(&place, &Evidence::default());
+        let (_, decision, _) = deciding.deliberation().levels.pop().unwrap();
+        factors.push(decision.conditions.cpu_factor);
+    }
+    let late = &factors[60..];
+    let (least, most) =
+        (late.iter().copied().fold(9.0, f64::min), late.iter().copied().fold(0.0, f64::max));
+    assert!(least > 1.2 && most < 1.5 && most / least < 1.1, "{least} to {most}");
+    (0..60).for_each(|_| deciding.note_pressure(1.0));
+    deciding.decide(&place, &Evidence::default());
+    let (_, decision, _) = deciding.deliberation().levels.pop().unwrap();
+    assert!(decision.conditions.cpu_factor > 1.95, "what lasts counts whole");
+}
