@@ -73,7 +73,6 @@ impl Fault {
 pub fn engine_text(error: &lithify::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("invalid argument: ").unwrap_or(&text);
-    let text = &text.replacen("already exists: there is something already:", "already exists:", 1);
     let Some(path) = error.path() else { return text.to_owned() };
     if let Some(text) = among_others(text, path) {
         return text;

@@ -12,7 +12,7 @@ use lithify::inspect::{FamilyLevels, LevelsOptions, TableLine, read_levels};
 use lithify::{ColumnFamily, CompressionPolicy, Db, Options};
 
 use super::size::user_bytes;
-use super::starts::{Starts, by_pass, by_tables, is_passed};
+use super::starts::{Starts, by_tables, is_passed};
 use super::{Facts, OWN_KEYS, Present, Source, Stored};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -104,7 +104,7 @@ impl Database {
     /// Finds where places begin, and how many bytes there are.
     fn spread(&mut self, watch: &dyn Watch) -> Result<()> {
         if is_passed(&self.levels) {
-            let starts = by_pass(&self.family, &self.levels, watch)?;
+            let starts = Starts::by_pass(self, watch)?;
             self.facts.data_bytes = starts.total();
             self.starts = Some(starts);
             return Ok(());

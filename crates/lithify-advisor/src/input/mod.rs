@@ -193,7 +193,7 @@ fn column_of(path: &Path, names: &[&str], name: &str) -> Result<usize> {
 }
 
 /// What a database says of its key, whose parts have no names.
-pub(crate) const OWN_KEYS: &str = "its keys";
+pub const OWN_KEYS: &str = "its keys";
 
 /// What stands between the names of a key.
 pub(crate) const KEY_SEPARATOR: &str = ", ";

@@ -5,11 +5,12 @@
 //! merged rows notes keys at even steps. That is exact. Only of a large tree, nearly all of whose bytes are in
 //! sorted levels, the tables tell.
 
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 
 use lithify::ColumnFamily;
 use lithify::inspect::{FamilyLevels, TableLine};
 
+use super::Source;
 use crate::error::Result;
 use crate::sample::PLACE_BYTES;
 use crate::watch::Watch;
@@ -40,12 +41,6 @@ pub struct Starts {
     step: u64,
 }
 
-impl Default for Starts {
-    fn default() -> Self {
-        Starts::new()
-    }
-}
-
 /// Whether all rows are read to find where places begin.
 pub(super) fn is_passed(levels: &FamilyLevels) -> bool {
     let bytes = |is_counted: fn(&TableLine) -> bool| -> u64 {
@@ -57,17 +52,29 @@ pub(super) fn is_passed(levels: &FamilyLevels) -> bool {
 }
 
 impl Starts {
-    /// Of no row yet.
-    pub fn new() -> Self {
-        Starts {
-            starts: vec![Start { key: Vec::new(), before: 0 }],
-            total: 0,
-            step: PLACE_BYTES / 4,
-        }
+    /// Reads all rows of a source, which are sorted by key.
+    ///
+    /// # Errors
+    /// Those of the source, and of `watch`.
+    pub fn by_pass(source: &mut dyn Source, watch: &dyn Watch) -> Result<Self> {
+        let expected = source.facts().data_bytes;
+        let first = Start { key: Vec::new(), before: 0 };
+        let mut starts = Starts { starts: vec![first], total: 0, step: PLACE_BYTES / 4 };
+        let (mut told, mut heard) = (0, Ok(()));
+        source.scan(&mut |row, done| {
+            starts.pass(row.key, row.data_bytes);
+            if done - told >= TOLD_BYTES {
+                told = done;
+                let all = expected.max(done) / 1_000_000;
+                heard = watch.hear("reading rows", done / 1_000_000, all);
+            }
+            if heard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        heard.map(|()| starts)
     }
 
     /// Takes in the next row, by key, of so many bytes. Of many rows every other start is let go again.
-    pub fn pass(&mut self, key: &[u8], bytes: u64) {
+    fn pass(&mut self, key: &[u8], bytes: u64) {
         let last = self.starts.last().map_or(0, |start| start.before);
         if self.total >= last + self.step {
             self.starts.push(Start { key: key.to_vec(), before: self.total });
@@ -98,28 +105,6 @@ impl Starts {
             None => (&[], 0),
         }
     }
-}
-
-/// Reads all rows, those of the log among them.
-///
-/// # Errors
-/// Those of the engine, and of `watch`.
-pub(super) fn by_pass(
-    family: &ColumnFamily,
-    levels: &FamilyLevels,
-    watch: &dyn Watch,
-) -> Result<Starts> {
-    let expected: u64 = levels.tables.iter().map(|table| table.metadata.raw_bytes).sum();
-    let (mut starts, mut told) = (Starts::new(), 0);
-    let mut cursor = family.cursor(..)?;
-    while cursor.next()? {
-        starts.pass(cursor.key(), (cursor.key().len() + cursor.value().len()) as u64);
-        if starts.total - told >= TOLD_BYTES {
-            told = starts.total;
-            watch.hear("reading rows", told / 1_000_000, expected.max(told) / 1_000_000)?;
-        }
-    }
-    Ok(starts)
 }
 
 /// The first keys of the tables of sorted levels; the indexes of all tables tell what is in front of
@@ -171,6 +156,7 @@ mod tests {
     use lithify::{CfOptions, Db, Options};
 
     use super::*;
+    use crate::input::Database;
     use crate::watch::Silent;
 
     const ROWS: u32 = 60_000;
@@ -217,7 +203,8 @@ mod tests {
         assert!(levels.tables.iter().any(|table| table.level == 0));
         assert!(levels.tables.iter().filter(|table| table.level > 0).count() > 10);
         assert!(is_passed(&levels), "it is small");
-        let passed = by_pass(&family, &levels, &Silent).unwrap();
+        let mut database = Database::open(directory.path(), Some("rocks")).unwrap();
+        let passed = Starts::by_pass(&mut database, &Silent).unwrap();
         let quarter = u64::from(ROWS) / 4;
         assert_eq!(passed.total(), quarter * 24 + 3 * quarter * 84);
         let told = by_tables(&family, &levels).unwrap();

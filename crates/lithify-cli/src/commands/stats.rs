@@ -131,16 +131,12 @@ fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {
     rows
 }
 
-/// The codecs of a level's tables, most tables first, each with their number where there are several.
+/// The codecs of a level's tables; each with its number of tables where there are several.
 fn codecs(level: &LevelSum) -> String {
-    let mut found: Vec<(&String, u64)> =
-        level.found.iter().map(|(name, count)| (name, *count)).collect();
-    found.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    if let [(only, _)] = found[..] {
-        return only.clone();
+    match (level.found.len(), level.found.keys().next()) {
+        (1, Some(only)) => only.clone(),
+        _ => level.found_text(),
     }
-    let named: Vec<String> = found.iter().map(|(name, count)| format!("{name}:{count}")).collect();
-    named.join(",")
 }
 
 fn object(levels: &Levels, snapshot: &StatisticsSnapshot) -> Value {

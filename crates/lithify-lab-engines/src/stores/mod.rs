@@ -13,7 +13,7 @@ mod rocksdb;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lithify_advisor::input::{Facts, Source, Starts, user_bytes};
+use lithify_advisor::input::{Facts, OWN_KEYS, Source, Starts, user_bytes};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::{AdviseError, Result, Watch};
 use lithify_lab::adapter::EngineResult;
@@ -97,8 +97,6 @@ trait Sorted {
 
 /// Of up to so many stored bytes all rows are read to find out where places begin.
 const PASS_BYTES: u64 = 256 << 20;
-/// Bytes of rows between two reports of that.
-const TOLD_BYTES: u64 = 1 << 20;
 
 /// A database that is read.
 struct Store {
@@ -139,7 +137,7 @@ impl Store {
             has_rows: true,
             has_bytes: false,
             native,
-            key: "its keys".to_owned(),
+            key: OWN_KEYS.to_owned(),
             data_bytes: 0,
         };
         let starts = None;
@@ -176,18 +174,7 @@ impl Source for Store {
         if self.stored_bytes > PASS_BYTES {
             return Ok(());
         }
-        let (mut starts, mut told, mut heard) = (Starts::new(), 0, Ok(()));
-        let expected = self.facts.data_bytes;
-        self.read(&[], &mut |row, done| {
-            starts.pass(row.key, row.data_bytes);
-            if done - told >= TOLD_BYTES {
-                told = done;
-                heard =
-                    watch.hear("reading rows", done / 1_000_000, expected.max(done) / 1_000_000);
-            }
-            if heard.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        heard?;
+        let starts = Starts::by_pass(self, watch)?;
         self.facts.data_bytes = starts.total();
         self.starts = Some(starts);
         Ok(())

@@ -72,16 +72,20 @@ const SAMPLES: &str = "sample level=all codec=zstd-1 block=4096 ratio=0.4 comp_n
     sample level=all codec=lz4 block=4096 ratio=0.55 comp_ns=1.2 decomp_ns=0.3 specimens=9\n\
     sample level=all codec=none block=4096 ratio=1 comp_ns=0 decomp_ns=0 specimens=9\n";
 
+/// A bottom level that has zstd-1 in blocks of 4 KiB, at some prices of storage and reads.
+fn bottom_of_zstd_1(prices: &str) -> Record {
+    let text = format!(
+        "prices cpu=11,write=150,{prices}\nblocks fixed=4096\n{SAMPLES}\
+         had level=6 codec=zstd-1 block=4096\nchoose level=6 lifetime_h=700\n"
+    );
+    text.parse().unwrap()
+}
+
 /// Sizes that are fixed after a level has chosen another one: nothing is known of that one, and by what is
 /// known of the fixed size it would be kept for ever.
 #[test]
 fn a_level_leaves_a_size_that_is_no_longer_allowed() {
-    let record: Record = format!(
-        "prices cpu=11,write=150,month=3300,read=5\nblocks fixed=4096\n{SAMPLES}\
-         had level=6 codec=zstd-1 block=4096\nchoose level=6 lifetime_h=700\n"
-    )
-    .parse()
-    .unwrap();
+    let record = bottom_of_zstd_1("month=3300,read=5");
     let mut chooser = Chooser::new(*record.chooser.prices(), Sizes::Chosen { start_bytes: 16_384 });
     let [method] =
         record.chooser.standings().try_into().map(|[(_, choice)]: [_; 1]| [choice.method]).unwrap();
@@ -152,12 +156,7 @@ fn prices_of_nothing_are_refused() {
 /// A table with a dictionary that is no longer measured is as small as it is, not as one without.
 #[test]
 fn a_rewrite_is_weighed_against_what_a_table_has() {
-    let record: Record = format!(
-        "prices cpu=11,write=150,month=80000,read=1900\nblocks fixed=4096\n{SAMPLES}\
-         had level=6 codec=zstd-1 block=4096\nchoose level=6 lifetime_h=700\n"
-    )
-    .parse()
-    .unwrap();
+    let record = bottom_of_zstd_1("month=80000,read=1900");
     let (level, conditions) = record.asked[0];
     let wanted = record.chooser.standing(level).unwrap();
     let method = Method { has_dictionary: true, ..wanted.method };

@@ -531,6 +531,13 @@ impl Deciding {
     }
 }
 
+/// A choice as tables are written, with the dictionary if it has one.
+fn format_of(choice: &Choice, dictionary: Option<&Arc<Dictionary>>) -> BlockFormat {
+    let dictionary = dictionary.filter(|_| choice.method.has_dictionary);
+    let format = BlockFormat::new(choice.method.compression, choice.block_size_bytes);
+    BlockFormat { dictionary: dictionary.map(|dictionary| dictionary.hash()), ..format }
+}
+
 fn is_due(last_us: Option<u64>, now_us: u64) -> bool {
     last_us.is_none_or(|at_us| now_us >= at_us.saturating_add(OBSERVATION_US))
 }
@@ -714,20 +721,12 @@ impl FormatPolicy for Deciding {
             true => state.without_dictionary(place.level).unwrap_or(choice),
             false => choice,
         };
-        let name = dictionary.filter(|_| choice.method.has_dictionary);
-        let format = BlockFormat::new(choice.method.compression, choice.block_size_bytes);
-        BlockFormat { dictionary: name.map(|dictionary| dictionary.hash()), ..format }
+        format_of(&choice, dictionary)
     }
 
     fn peek(&self, place: &TablePlace) -> BlockFormat {
         let state = lock(&self.state);
-        let choice = state.chooser.outlook(place.level);
-        let at_hand = state.dictionary.at_hand.as_ref();
-        let dictionary = at_hand.filter(|_| choice.method.has_dictionary);
-        BlockFormat {
-            dictionary: dictionary.map(|dictionary| dictionary.hash()),
-            ..BlockFormat::new(choice.method.compression, choice.block_size_bytes)
-        }
+        format_of(&state.chooser.outlook(place.level), state.dictionary.at_hand.as_ref())
     }
 
     fn dictionary(&self, name: DictionaryHash) -> Option<Arc<Dictionary>> {

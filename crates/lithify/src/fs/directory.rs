@@ -151,7 +151,7 @@ fn parent_of(path: &Path) -> &Path {
 
 fn check_free(files: &dyn FileSystem, target: &Path) -> Result<()> {
     if files.exists(target)? {
-        let what = "there is something already: name a directory that is not there";
+        let what = "name a directory that is not there";
         return Err(Error::new(ErrorKind::AlreadyExists, what).in_file(target));
     }
     Ok(())

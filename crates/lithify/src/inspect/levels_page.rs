@@ -116,7 +116,7 @@ impl LevelSum {
             ratio(self.ratio()),
             target.to_string(),
             asked.to_string(),
-            counts(self.found.iter().map(|(name, count)| (name.as_str(), *count))),
+            self.found_text(),
             block_counts(&self.blocks),
             self.fallback_blocks.to_string(),
             debt,
@@ -125,6 +125,12 @@ impl LevelSum {
             self.range_tombstones.to_string(),
             sequences,
         ]
+    }
+
+    /// The codecs of its tables with the number of tables of each, most first: "zstd-1:7,lz4:2"; "-"
+    /// without a table.
+    pub fn found_text(&self) -> String {
+        counts(self.found.iter().map(|(name, count)| (name.as_str(), *count)))
     }
 
     /// The codec that the policy asks for, or `auto` where it is decided for each table.
