@@ -19,9 +19,8 @@
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.
-//! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
-//!   and evict them; what waits for a block is within the budget, and what the budget has no room
-//!   for goes back to the system.
+//! - Blocks leave their memory to later blocks, whichever threads read and evict them; what waits for
+//!   a block is within the budget, and what the budget has no room for goes back to the system.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -38,6 +37,7 @@
 mod frame;
 mod frame_pool;
 mod shard;
+mod slab;
 
 #[cfg(all(test, shuttle))]
 pub(crate) mod shuttle;
@@ -49,8 +49,8 @@ use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
 pub use frame::KeptBlock;
 use frame::{Frame, Home};
-use frame_pool::{FramePool, pooled_capacity};
-use shard::{Key, Shard};
+use frame_pool::{FrameId, FrameMemory, FramePool};
+use shard::{Departure, Key, Shard};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -150,9 +150,12 @@ const SHARD_COUNT_MAX: usize = 64;
 /// Tables keep index and filter blocks of up to one in so many bytes of the budget.
 const KEPT_DIVISOR: usize = 4;
 
-/// A buffer for a new block is worth so many evictions: blocks are mostly of one size, and some
+/// A frame for a new block is worth so many evictions: blocks are mostly of one size, and some
 /// are pinned.
-const EVICTIONS_FOR_BUFFER: usize = 4;
+const EVICTIONS_FOR_FRAME: usize = 4;
+
+/// The key of blocks that tables keep: nobody looks for it.
+const KEPT: Key = Key { file_id: u64::MAX, offset: u64::MAX };
 
 /// Slots looked at under one lock when a file is erased.
 const ERASE_SLOTS_PER_LOCK: usize = 4096;
@@ -179,11 +182,11 @@ impl BlockCache {
     /// budget has one cache.
     pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
         let bytes = budget.limit_bytes().max(bytes_min);
-        let pool = Arc::new(FramePool::new(bytes));
+        let [pool, kept] = [0, 1].map(|_| Arc::new(FramePool::new(bytes)));
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
-            home: Home { budget, pool },
+            home: Home { budget, pool, kept },
             bytes_min,
             next_file_id: AtomicU64::new(0),
             hand: AtomicUsize::new(0),
@@ -217,57 +220,59 @@ impl BlockCache {
         is_wanted || self.has_room(raw_bytes)
     }
 
-    fn has_room(&self, raw_bytes: usize) -> bool {
-        self.cache_bytes() + raw_bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
+    fn has_room(&self, bytes: usize) -> bool {
+        self.cache_bytes() + bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
     }
 
-    /// A buffer for a block of `raw_bytes` that is about to be read; it may have the bytes of another
-    /// block, so that nobody sets them before they are read over. A full cache gives up the memory of
-    /// other blocks for it, so that memory goes from block to block and not through the allocator.
-    pub fn buffer(&self, raw_bytes: usize) -> Vec<u8> {
-        let Some(capacity) = pooled_capacity(raw_bytes) else { return Vec::new() };
-        for _ in 0..EVICTIONS_FOR_BUFFER {
-            if let Some(buffer) = self.home.pool.take(capacity) {
-                return buffer;
+    /// A copy of the block in a frame of the cache's. A full cache gives up the frames of other blocks
+    /// for it, so that memory goes from block to block and not through the system.
+    fn memory_of(&self, key: Key, block: &[u8]) -> FrameMemory {
+        let pool = &self.home.pool;
+        for _ in 0..EVICTIONS_FOR_FRAME {
+            if let Some(memory) = pool.take(key, block) {
+                return memory;
             }
-            if self.has_room(capacity) {
+            // With frames of other sizes to spare, slabs change hands.
+            if self.has_room(pool.growth_bytes(block.len()))
+                || pool.is_stocked(self.capacity_bytes())
+            {
                 break;
             }
             let shard = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             let evicted = self.shard(shard).evict();
             evicted.into_iter().for_each(Frame::leave_cache);
         }
-        self.home.pool.grow(capacity)
+        pool.grow(key, block)
     }
 
-    /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
-    /// bytes are handed out and `buffer` is freed. A block that is larger than the whole cache is
-    /// not taken in, and merely pinned.
-    pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, buffer: Vec<u8>) -> Bytes {
-        self.insert_as(Key::new(file_id, offset), kind, buffer, false)
+    /// Takes in a copy of a block that a lookup missed, and hands it out. If another reader was first,
+    /// its bytes are handed out. A block that is larger than the whole cache is not taken in, and merely
+    /// pinned.
+    ///
+    /// Copied, for a block is decoded in the few microseconds that its reader's processor keeps the
+    /// memory at hand, and only then is its size known for sure.
+    pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, block: &[u8]) -> Bytes {
+        self.insert_as(Key::new(file_id, offset), kind, block, false)
     }
 
     /// Like [`BlockCache::insert`] for a block that is read in passing: it leaves again before
     /// anything else does, unless it is found before that.
-    pub fn insert_scan(
-        &self,
-        file_id: u64,
-        offset: u64,
-        kind: BlockKind,
-        buffer: Vec<u8>,
-    ) -> Bytes {
-        self.insert_as(Key::new(file_id, offset), kind, buffer, true)
+    pub fn insert_scan(&self, file_id: u64, offset: u64, kind: BlockKind, block: &[u8]) -> Bytes {
+        self.insert_as(Key::new(file_id, offset), kind, block, true)
     }
 
-    fn insert_as(&self, key: Key, kind: BlockKind, buffer: Vec<u8>, is_scan: bool) -> Bytes {
-        let charged_bytes = frame::charged_bytes(&buffer);
-        if charged_bytes > self.capacity_bytes() {
+    fn insert_as(&self, key: Key, kind: BlockKind, block: &[u8], is_scan: bool) -> Bytes {
+        let Home { budget, pool, .. } = &self.home;
+        let least_bytes = pool.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
+        if least_bytes > self.capacity_bytes() {
             self.too_large.fetch_add(1, Ordering::Relaxed);
-            return Frame::pinned(buffer, &self.home);
+            return Frame::pinned(pool.grow(key, block), budget);
         }
         let home = self.shard_of(key);
+        let memory = self.memory_of(key, block);
+        let charged_bytes = frame::charged_bytes(&memory);
         self.make_room(charged_bytes, home);
-        let frame = Frame::cached(buffer, &self.home);
+        let frame = Frame::cached(memory, budget);
         let (bytes, surplus) = self.shard(home).insert(key, kind, is_scan, charged_bytes, frame);
         if let Some(frame) = surplus {
             frame.leave_cache();
@@ -277,27 +282,25 @@ impl BlockCache {
         bytes
     }
 
-    /// Hands a block to a table that keeps it as long as it is open: reads then find it without
-    /// a lookup, and no thread waits for another one at its count of holders. Gives the buffer
-    /// back once tables keep their share of the budget.
-    pub fn keep(
-        &self,
-        buffer: Vec<u8>,
-        share: KeptShare,
-    ) -> std::result::Result<KeptBlock, Vec<u8>> {
-        let kept_bytes = self.home.budget.used_bytes(MemoryUse::Tables);
-        let bytes = kept_bytes + frame::charged_bytes(&buffer);
-        let bytes_max = self.home.budget.limit_bytes() / KEPT_DIVISOR;
+    /// Keeps a copy of a block for a table as long as that is open: reads then find it without
+    /// a lookup, and no thread waits for another one at its count of holders. `None` once tables keep
+    /// their share of the budget.
+    pub fn keep(&self, block: &[u8], share: KeptShare) -> Option<KeptBlock> {
+        let Home { budget, kept, .. } = &self.home;
+        let frame_bytes = kept.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
+        let bytes = budget.used_bytes(MemoryUse::Tables) + frame_bytes;
+        let bytes_max = budget.limit_bytes() / KEPT_DIVISOR;
         let bytes_max = match share {
             KeptShare::Whole => bytes_max,
             KeptShare::Half => bytes_max / 2,
         };
         if bytes > bytes_max {
-            return Err(buffer);
+            return None;
         }
-        let block = KeptBlock::charged(buffer, &self.home);
+        let memory = kept.take(KEPT, block).unwrap_or_else(|| kept.grow(KEPT, block));
+        let block = KeptBlock::charged(memory, budget);
         self.shrink_to_budget();
-        Ok(block)
+        Some(block)
     }
 
     /// Evicts what the budget no longer leaves room for. Called by uses that have grown.
@@ -358,14 +361,14 @@ impl BlockCache {
         statistics
     }
 
-    /// What blocks and the buffers that wait for others take.
+    /// What blocks and the frames that wait for others take.
     fn cache_bytes(&self) -> usize {
-        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
+        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.held_bytes()
     }
 
     /// Makes room for `bytes` more: evicts, first from `home`, which is about to grow, then from
-    /// one shard after the other, and gives back the pages of buffers beyond the pool's stock; of
-    /// the stock too when there is nothing left to evict.
+    /// one shard after the other, and gives slabs back beyond the pool's stock; of the stock too when there
+    /// is nothing left to evict.
     fn make_room(&self, bytes: usize, home: usize) {
         let mut index = home;
         let mut empty_in_a_row = 0;
@@ -375,8 +378,8 @@ impl BlockCache {
                 return;
             }
             let is_empty = empty_in_a_row == self.shards.len();
-            let pool = &self.home.pool;
-            if (is_empty || pool.is_stocked(capacity_bytes)) && pool.hollow_one() {
+            let gives_back = is_empty || self.home.pool.is_stocked(capacity_bytes);
+            if gives_back && self.give_back_some() {
                 continue;
             }
             if is_empty {
@@ -392,6 +395,42 @@ impl BlockCache {
             }
             index = (index + 1) & (self.shards.len() - 1);
         }
+    }
+
+    /// Gives a slab back, or takes a block out of one that is to go; false if there is nothing to gain.
+    fn give_back_some(&self) -> bool {
+        let pool = &self.home.pool;
+        if pool.give_back_empty() {
+            return true;
+        }
+        // Blocks that are in nobody's way any more, and those that cannot move, are passed by.
+        while let Some((key, id)) = pool.next_to_depart() {
+            if self.depart(key, id) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Has a block out of a frame. Whoever reads it keeps that frame, as if the block had been evicted.
+    fn depart(&self, key: Key, id: FrameId) -> bool {
+        let shard = self.shard_of(key);
+        let departure = self.shard(shard).depart(key, id);
+        let bytes = match departure {
+            Some(Departure::Moves(bytes)) => bytes,
+            Some(Departure::Leaves(frame)) => {
+                frame.leave_cache();
+                return true;
+            }
+            None => return false,
+        };
+        let Some(memory) = self.home.pool.take_to_move(key, &bytes) else { return false };
+        drop(bytes);
+        let charged_bytes = frame::charged_bytes(&memory);
+        let frame = Frame::cached(memory, &self.home.budget);
+        let unneeded = self.shard(shard).exchange(key, id, charged_bytes, frame);
+        unneeded.leave_cache();
+        true
     }
 
     /// Uses bits of the hash that the shard's map does not look at first.
@@ -414,5 +453,7 @@ impl Drop for BlockCache {
             let frames: Vec<_> = self.shard(index).drain().collect();
             frames.into_iter().for_each(Frame::leave_cache);
         }
+        self.home.pool.close();
+        self.home.kept.close();
     }
 }

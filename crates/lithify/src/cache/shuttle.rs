@@ -11,20 +11,16 @@ const BLOCK_BYTES: usize = 1000;
 /// Blocks that the cache has room for.
 const ROOM: usize = 2;
 
-fn block(cache: &BlockCache, file_id: u64, offset: u64) -> Vec<u8> {
-    let mut buffer = cache.buffer(BLOCK_BYTES);
-    assert!(buffer.capacity() >= BLOCK_BYTES);
+fn block(file_id: u64, offset: u64) -> Vec<u8> {
     thread::yield_now();
-    buffer.clear();
-    buffer.resize(BLOCK_BYTES, (16 * file_id + offset) as u8);
-    buffer
+    vec![(16 * file_id + offset) as u8; BLOCK_BYTES]
 }
 
 fn read(cache: &BlockCache, file_id: u64, offset: u64) -> Bytes {
     let found = cache.get(file_id, offset);
     found.unwrap_or_else(|| {
-        let buffer = block(cache, file_id, offset);
-        cache.insert(file_id, offset, BlockKind::Data, buffer)
+        let block = block(file_id, offset);
+        cache.insert(file_id, offset, BlockKind::Data, &block)
     })
 }
 
