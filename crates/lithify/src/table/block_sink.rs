@@ -8,6 +8,13 @@ use crate::codec::{CodecId, Dictionary, PooledCompressor};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 
+/// Whoever makes a table takes the output once it is of about this size.
+const OUTPUT_BYTES: usize = 256 << 10;
+
+/// What the block behind that may take, with what its encoder wants for the worst case. Reserved at once:
+/// a buffer that grows leaves its smaller selves behind in the allocator.
+const OUTPUT_SLACK_BYTES: usize = 64 << 10;
+
 /// Where blocks go: the compressor and the bytes not taken yet.
 pub(super) struct BlockSink {
     pub(super) table_id: TableId,
@@ -45,6 +52,9 @@ impl BlockSink {
         if raw.len() > layout.raw_size_max() {
             return Err(Error::limit("a block of the table is too large; cut tables earlier")
                 .expected(format_args!("at most {}", layout.raw_size_max()), raw.len()));
+        }
+        if self.output.capacity() == 0 {
+            self.output.reserve_exact(OUTPUT_BYTES + OUTPUT_SLACK_BYTES.max(4 * raw.len()));
         }
         let start = self.output.len();
         let own = self.dictionaries.own().filter(|_| layout == Layout::Data);

@@ -29,6 +29,9 @@ use std::sync::Arc;
 /// Stored bytes that are read at once, unless one block is larger.
 const CHUNK_SIZE: u64 = 256 << 10;
 
+/// Buffers for them are multiples of this.
+const CHUNK_GRAIN_BYTES: usize = 32 << 10;
+
 /// The answer to [`TableScanner::poll`].
 pub enum ScanPoll {
     /// The scanner is at an entry.
@@ -503,6 +506,10 @@ impl TableScanner {
         clock: &dyn Clock,
     ) {
         let mut buffer = std::mem::take(&mut self.spare);
+        if buffer.capacity() < size {
+            // Not doubled, as a vector grows by itself: all chunks are of about one size.
+            buffer = Vec::with_capacity(size.next_multiple_of(CHUNK_GRAIN_BYTES));
+        }
         buffer.resize(size, 0);
         let file = self.table.file();
         let request = IoRequest::Read { offset, buffer };
