@@ -26,8 +26,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Below it slabs of whole pages would be too large a part of the budget.
-pub(super) const BUDGET_BYTES_MIN: usize = 1 << 20;
+/// Below it slabs of whole pages would be too large a part of the budget. A concurrency checker runs models
+/// of a few blocks.
+const BUDGET_BYTES_MIN: usize = if cfg!(shuttle) { 16 << 10 } else { 1 << 20 };
 
 /// What frames of the smallest class hold.
 const FRAME_BYTES_MIN: usize = 512;
