@@ -623,7 +623,7 @@ mod tests {
         for frame in all.iter_mut().step_by(2) {
             *frame = None;
         }
-        assert!(pool.held_bytes() >= full_bytes + (400 * 8 << 10));
+        assert!(pool.held_bytes() >= full_bytes + 400 * (8 << 10));
         let moved = drain(&pool, &mut all);
         assert!((100..=300).contains(&moved), "{moved} blocks were moved to free half of 800");
         let slab_bytes = BUDGET_BYTES / SLAB_DIVISOR;

@@ -29,9 +29,6 @@ use std::sync::Arc;
 /// Stored bytes that are read at once, unless one block is larger.
 const CHUNK_SIZE: u64 = 256 << 10;
 
-/// Buffers for them are multiples of this.
-const CHUNK_GRAIN_BYTES: usize = 32 << 10;
-
 /// The answer to [`TableScanner::poll`].
 pub enum ScanPoll {
     /// The scanner is at an entry.
@@ -507,8 +504,11 @@ impl TableScanner {
     ) {
         let mut buffer = std::mem::take(&mut self.spare);
         if buffer.capacity() < size {
-            // Not doubled, as a vector grows by itself: all chunks are of about one size.
-            buffer = Vec::with_capacity(size.next_multiple_of(CHUNK_GRAIN_BYTES));
+            // Not doubled, as a vector grows by itself: chunks in the midst of a table are of about one
+            // size. A merge of many small tables has exact ones.
+            let is_whole = size > CHUNK_SIZE as usize / 2;
+            buffer =
+                Vec::with_capacity(if is_whole { size.max(CHUNK_SIZE as usize) } else { size });
         }
         buffer.resize(size, 0);
         let file = self.table.file();
