@@ -249,8 +249,8 @@ impl BlockCache {
     /// its bytes are handed out. A block that is larger than the whole cache is not taken in, and merely
     /// pinned.
     ///
-    /// Copied, for a block is decoded in the few microseconds that its reader's processor keeps the
-    /// memory at hand, and only then is its size known for sure.
+    /// It is a copy because a block is decoded into memory that the processor's cache holds anyway, and its
+    /// size is known for sure only then.
     pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, block: &[u8]) -> Bytes {
         self.insert_as(Key::new(file_id, offset), kind, block, false)
     }
