@@ -86,14 +86,16 @@ impl Frame {
         self.id
     }
 
-    /// Frees the memory, or counts it as pinned if somebody still reads it. A reader that lets
-    /// go in between is no harm: the charge goes with whoever is last.
-    pub(super) fn leave_cache(self) {
+    /// Frees the memory, or counts it as pinned if somebody still reads it, and returns whether that is so. A
+    /// reader that lets go in between is no harm: the charge goes with whoever is last.
+    pub(super) fn leave_cache(self) -> bool {
         let Frame { bytes, charge, .. } = self;
         drop(bytes);
-        if Arc::strong_count(&charge) > 1 {
+        let is_read = Arc::strong_count(&charge) > 1;
+        if is_read {
             lock(&charge).transfer(MemoryUse::Pinned);
         }
+        is_read
     }
 }
 

@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 
 /// Below it slabs of whole pages would be too large a part of the budget. A concurrency checker runs models
 /// of a few blocks.
-const BUDGET_BYTES_MIN: usize = if cfg!(shuttle) { 16 << 10 } else { 1 << 20 };
+const BUDGET_BYTES_MIN: usize = if cfg!(shuttle) { 16 << 10 } else { 4 << 20 };
 
 /// What frames of the smallest class hold.
 const FRAME_BYTES_MIN: usize = 512;
@@ -47,11 +47,19 @@ const CLASS_COUNT: usize =
 /// a few blocks only, and a slab each.
 const SLAB_DIVISOR: usize = 1 << 10;
 
-const SLAB_BYTES_MIN: usize = 4 << 10;
+const SLAB_BYTES_MIN: usize = if cfg!(shuttle) { 4 << 10 } else { 32 << 10 };
 const SLAB_BYTES_MAX: usize = 256 << 10;
 
-/// There are at most so many, for systems bound the number of mappings.
+/// Systems bound the number of mappings: with a larger budget than so many slabs have, they are larger, up to
+/// a limit.
 const SLAB_COUNT_MAX: usize = 1 << 14;
+const LARGE_SLAB_BYTES_MAX: usize = 4 << 20;
+
+/// What the pages of any system are a part or a multiple of.
+const PAGE_BYTES: usize = 4 << 10;
+
+/// So many slabs are looked at for one that should go.
+const SLABS_PER_LOOK: usize = 32;
 
 /// The stock is one in so many bytes of what the cache may hold.
 pub(super) const STOCK_DIVISOR: usize = 32;
@@ -81,9 +89,16 @@ fn class_bytes(class: usize) -> usize {
     from + class % CLASSES_PER_DOUBLING * step
 }
 
-/// The frames of a slab.
+/// The frames of a slab: about its size, and so many that little of its last page is left.
 fn frame_count(class: usize, slab_bytes: usize) -> u32 {
-    (slab_bytes / class_bytes(class)).max(1) as u32
+    let frame_bytes = class_bytes(class);
+    let least = (slab_bytes / frame_bytes).max(1);
+    let rest = |count: &usize| {
+        let bytes = count * frame_bytes;
+        // Of the whole, in parts of a thousand.
+        (bytes.next_multiple_of(PAGE_BYTES) - bytes) * 1000 / bytes
+    };
+    (least..least + CLASSES_PER_DOUBLING).min_by_key(rest).unwrap_or(least) as u32
 }
 
 /// The size that a doubling begins behind, and the step between its classes.
@@ -121,7 +136,7 @@ struct Lent {
 
 impl FrameMemory {
     /// A copy of a block in memory of the allocator.
-    fn on_heap(block: &[u8]) -> Self {
+    pub(super) fn on_heap(block: &[u8]) -> Self {
         FrameMemory { bytes: Memory::Heap(block.into()), len: block.len() }
     }
 
@@ -172,6 +187,8 @@ impl Drop for Lent {
 struct Class {
     /// Those with free frames from which frames are taken.
     open: BTreeSet<u32>,
+    /// Those of them that were not drained in vain.
+    can_go: BTreeSet<u32>,
     /// Free frames in them.
     free_frames: usize,
 }
@@ -200,8 +217,8 @@ struct State {
     /// Slabs without a block.
     empty: BTreeSet<u32>,
     draining: Option<Draining>,
-    /// Nothing more is taken: what is given back goes at once.
-    is_closed: bool,
+    /// A slab without blocks goes at once.
+    keeps_none: bool,
 }
 
 /// All slabs; see the head of the file.
@@ -211,15 +228,28 @@ pub(super) struct FramePool {
     state: Mutex<State>,
     /// What slabs take that no block has.
     held_bytes: AtomicUsize,
-    /// The same when there last was no slab that could go.
+    /// What free frames take: the same without the rests of pages.
+    free_bytes: AtomicUsize,
+    /// The same when there last was no slab that could go; 0: there may be one.
     futile_bytes: AtomicUsize,
+    /// What of it lay in slabs that have a block which stays.
+    stuck_bytes: AtomicUsize,
 }
 
 impl FramePool {
-    /// An empty pool for the blocks of a budget.
+    /// An empty pool for the blocks of a budget that come and go.
     pub(super) fn new(budget_bytes: usize) -> Self {
+        FramePool::of(budget_bytes, false)
+    }
+
+    /// The same for blocks that stay where they are: a slab without any goes at once.
+    pub(super) fn of_kept(budget_bytes: usize) -> Self {
+        FramePool::of(budget_bytes, true)
+    }
+
+    fn of(budget_bytes: usize, keeps_none: bool) -> Self {
         let slab_bytes = (budget_bytes / SLAB_DIVISOR).clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX);
-        let slab_bytes = slab_bytes.max(budget_bytes / SLAB_COUNT_MAX);
+        let slab_bytes = slab_bytes.max((budget_bytes / SLAB_COUNT_MAX).min(LARGE_SLAB_BYTES_MAX));
         FramePool {
             slab_bytes: (budget_bytes >= BUDGET_BYTES_MIN).then_some(slab_bytes),
             state: Mutex::new(State {
@@ -228,10 +258,12 @@ impl FramePool {
                 classes: std::iter::repeat_with(Class::default).take(CLASS_COUNT).collect(),
                 empty: BTreeSet::new(),
                 draining: None,
-                is_closed: false,
+                keeps_none,
             }),
             held_bytes: AtomicUsize::new(0),
+            free_bytes: AtomicUsize::new(0),
             futile_bytes: AtomicUsize::new(0),
+            stuck_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -240,19 +272,31 @@ impl FramePool {
         self.held_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether there is more than the stock of a cache that may hold so many bytes, and enough more than when
-    /// no slab could go.
+    /// Whether more frames are free than the stock of a cache that may hold so many bytes, and enough more than
+    /// when no slab could go.
     pub(super) fn is_stocked(&self, capacity_bytes: usize) -> bool {
-        let (held_bytes, futile_bytes) = (self.held_bytes(), &self.futile_bytes);
+        let (free_bytes, futile_bytes) = (self.free_bytes(), &self.futile_bytes);
         let enough_bytes = match futile_bytes.load(Ordering::Relaxed) {
             0 => 0,
-            bytes if held_bytes < bytes / 2 => {
+            bytes if free_bytes < bytes / 2 => {
                 futile_bytes.store(0, Ordering::Relaxed);
                 0
             }
             bytes => bytes + self.slab_bytes.unwrap_or(0),
         };
-        held_bytes > enough_bytes.max(capacity_bytes / STOCK_DIVISOR)
+        free_bytes > enough_bytes.max(capacity_bytes / STOCK_DIVISOR)
+    }
+
+    /// Whether more frames are free than the stock, in slabs that cannot go because somebody reads a block of
+    /// theirs. To evict more would free frames and no memory.
+    pub(super) fn is_pinned_down(&self, capacity_bytes: usize) -> bool {
+        let is_futile = self.futile_bytes.load(Ordering::Relaxed) > 0;
+        let stuck_bytes = self.stuck_bytes.load(Ordering::Relaxed).min(self.free_bytes());
+        is_futile && stuck_bytes > capacity_bytes / STOCK_DIVISOR
+    }
+
+    fn free_bytes(&self) -> usize {
+        self.free_bytes.load(Ordering::Relaxed)
     }
 
     /// What a block of so many bytes takes, if it gets a frame of its class.
@@ -321,9 +365,11 @@ impl FramePool {
             class.free_frames -= 1;
             if is_full {
                 class.open.remove(&slab);
+                class.can_go.remove(&slab);
             }
         }
         self.held_bytes.fetch_sub(range.size_bytes(), Ordering::Relaxed);
+        self.free_bytes.fetch_sub(range.size_bytes(), Ordering::Relaxed);
         let lent = Lent { range: Some(range), slab, pool: Arc::clone(self) };
         Some(FrameMemory { bytes: Memory::Slab(lent), len: 0 })
     }
@@ -337,6 +383,7 @@ impl FramePool {
         };
         let slab = Slab::new(frame_bytes, frame_count)?;
         self.held_bytes.fetch_add(slab.size_bytes(), Ordering::Relaxed);
+        self.free_bytes.fetch_add(slab.free_bytes(), Ordering::Relaxed);
         let numbered = Some(Numbered { slab, class, is_stuck: false });
         let number = match state.vacant.pop() {
             Some(number) => {
@@ -351,6 +398,7 @@ impl FramePool {
         state.empty.insert(number);
         if let Some(class) = class.map(|class| &mut state.classes[class]) {
             class.open.insert(number);
+            class.can_go.insert(number);
             class.free_frames += frame_count as usize;
         }
         Some(number)
@@ -364,16 +412,21 @@ impl FramePool {
             return;
         };
         self.held_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
+        self.free_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
         numbered.slab.give(range);
-        numbered.is_stuck = false;
         let (class, is_empty) = (numbered.class, numbered.slab.is_empty());
+        let was_left_out =
+            std::mem::take(&mut numbered.is_stuck) || numbered.slab.free_count() == 1;
         if let Some(class) = class.map(|class| &mut state.classes[class])
             && !is_draining
         {
             class.free_frames += 1;
-            class.open.insert(number);
+            if was_left_out {
+                class.open.insert(number);
+                class.can_go.insert(number);
+            }
         }
-        let gone = match is_empty && (is_draining || state.is_closed || class.is_none()) {
+        let gone = match is_empty && (is_draining || state.keeps_none || class.is_none()) {
             true => self.remove(&mut state, number),
             false => None,
         };
@@ -396,9 +449,11 @@ impl FramePool {
             state.draining = None;
         } else if let Some(class) = class.map(|class| &mut state.classes[class]) {
             class.open.remove(&number);
+            class.can_go.remove(&number);
             class.free_frames -= slab.free_count();
         }
         self.held_bytes.fetch_sub(slab.size_bytes(), Ordering::Relaxed);
+        self.free_bytes.fetch_sub(slab.free_bytes(), Ordering::Relaxed);
         self.futile_bytes.store(0, Ordering::Relaxed);
         Some(slab)
     }
@@ -421,7 +476,10 @@ impl FramePool {
                 state.draining = state.begin_draining();
             }
             if state.draining.is_none() {
-                self.futile_bytes.store(self.held_bytes(), Ordering::Relaxed);
+                let stuck = state.slabs.iter().flatten().filter(|numbered| numbered.is_stuck);
+                let stuck_bytes = stuck.map(|numbered| numbered.slab.free_bytes()).sum();
+                self.stuck_bytes.store(stuck_bytes, Ordering::Relaxed);
+                self.futile_bytes.store(self.free_bytes().max(1), Ordering::Relaxed);
                 return None;
             }
             if let Some(next) = state.next_of_draining() {
@@ -430,9 +488,17 @@ impl FramePool {
         }
     }
 
+    /// The slab of this frame keeps a block that somebody reads: no other one needs to leave it.
+    pub(super) fn stop_draining(&self, id: FrameId) {
+        let mut state = self.state();
+        if state.draining.as_ref().is_some_and(|draining| draining.slab == id.slab) {
+            state.end_draining();
+        }
+    }
+
     /// Nothing more is taken. Frames that are out stay; slabs go as soon as they have no block.
     pub(super) fn close(&self) {
-        self.state().is_closed = true;
+        self.state().keeps_none = true;
         while self.give_back_empty() {}
     }
 
@@ -450,28 +516,30 @@ impl FrameMemory {
 }
 
 impl State {
-    /// Picks the emptiest slab of the class that holds most without use, if its blocks have room in others
-    /// of the class, and closes it.
+    /// Picks a slab of the class that holds most without use, if its blocks have room in others of the class,
+    /// and closes it.
     fn begin_draining(&mut self) -> Option<Draining> {
-        let by_held = |class: &usize| class_bytes(*class) * self.classes[*class].free_frames;
+        let by_free = |class: &usize| class_bytes(*class) * self.classes[*class].free_frames;
         let mut classes: Vec<usize> =
-            (0..CLASS_COUNT).filter(|class| !self.classes[*class].open.is_empty()).collect();
-        classes.sort_by_key(|class| Reverse(by_held(class)));
+            (0..CLASS_COUNT).filter(|class| !self.classes[*class].can_go.is_empty()).collect();
+        classes.sort_by_key(|class| Reverse(by_free(class)));
         let slab = classes.into_iter().find_map(|class| self.emptiest_that_can_go(class))?;
         let numbered = self.slabs[slab as usize].as_ref()?;
         let class = &mut self.classes[numbered.class?];
         class.open.remove(&slab);
+        class.can_go.remove(&slab);
         class.free_frames -= numbered.slab.free_count();
         Some(Draining { slab, place: 0 })
     }
 
+    /// The emptiest of the last: frames are taken from the first.
     fn emptiest_that_can_go(&self, class: usize) -> Option<u32> {
         let class = &self.classes[class];
-        let open = class.open.iter().filter_map(|number| {
-            let numbered = self.slabs[*number as usize].as_ref()?;
-            (!numbered.is_stuck).then_some((*number, &numbered.slab))
+        let last = class.can_go.iter().rev().take(SLABS_PER_LOOK);
+        let slabs = last.filter_map(|number| {
+            self.slabs[*number as usize].as_ref().map(|numbered| (*number, &numbered.slab))
         });
-        let (number, slab) = open.max_by_key(|(_, slab)| slab.free_count())?;
+        let (number, slab) = slabs.max_by_key(|(_, slab)| slab.free_count())?;
         (class.free_frames >= slab.frame_count()).then_some(number)
     }
 
@@ -480,7 +548,7 @@ impl State {
     fn next_of_draining(&mut self) -> Option<(Key, FrameId)> {
         let draining = self.draining.as_mut()?;
         let number = draining.slab;
-        let numbered = self.slabs.get_mut(number as usize)?.as_mut()?;
+        let numbered = self.slabs.get(number as usize)?.as_ref()?;
         while (draining.place as usize) < numbered.slab.frame_count() {
             let place = draining.place;
             draining.place += 1;
@@ -488,7 +556,15 @@ impl State {
                 return Some((key, FrameId { slab: number, place }));
             }
         }
-        self.draining = None;
+        self.end_draining();
+        None
+    }
+
+    fn end_draining(&mut self) {
+        let Some(Draining { slab: number, .. }) = self.draining.take() else { return };
+        let Some(numbered) = self.slabs.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
         numbered.is_stuck = true;
         let free_count = numbered.slab.free_count();
         if let Some(class) = numbered.class.map(|class| &mut self.classes[class])
@@ -497,7 +573,6 @@ impl State {
             class.open.insert(number);
             class.free_frames += free_count;
         }
-        None
     }
 }
 

@@ -7,7 +7,7 @@
 //! - What the cache holds never exceeds what the budget leaves: its limit less everything charged
 //!   beside the cache, and at least the floor it was made with. This holds whenever no insertion
 //!   is under way; uses that grow call [`BlockCache::shrink_to_budget`] or leave it to the next
-//!   insertion.
+//!   insertion. Slabs with a block that somebody reads can exceed it by an eighth.
 //! - Bytes that were handed out stay as they are for as long as anyone holds them. When the
 //!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
 //!   block takes the place of others until it is let go.
@@ -154,6 +154,13 @@ const KEPT_DIVISOR: usize = 4;
 /// are pinned.
 const EVICTIONS_FOR_FRAME: usize = 4;
 
+/// Slabs that cannot go because somebody reads a block of theirs may take the cache over what it may hold by one
+/// in so many bytes of that, before more blocks are evicted in vain.
+const PINNED_DOWN_DIVISOR: usize = 8;
+
+/// So many blocks are asked to leave their frames for one that does.
+const DEPARTURES_PER_CALL: usize = 64;
+
 /// The key of blocks that tables keep: nobody looks for it.
 const KEPT: Key = Key { file_id: u64::MAX, offset: u64::MAX };
 
@@ -182,7 +189,8 @@ impl BlockCache {
     /// budget has one cache.
     pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
         let bytes = budget.limit_bytes().max(bytes_min);
-        let [pool, kept] = [0, 1].map(|_| Arc::new(FramePool::new(bytes)));
+        let pool = Arc::new(FramePool::new(bytes));
+        let kept = Arc::new(FramePool::of_kept(bytes));
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
@@ -240,7 +248,9 @@ impl BlockCache {
             }
             let shard = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
             let evicted = self.shard(shard).evict();
-            evicted.into_iter().for_each(Frame::leave_cache);
+            if let Some(frame) = evicted {
+                frame.leave_cache();
+            }
         }
         pool.grow(key, block)
     }
@@ -266,7 +276,7 @@ impl BlockCache {
         let least_bytes = pool.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
         if least_bytes > self.capacity_bytes() {
             self.too_large.fetch_add(1, Ordering::Relaxed);
-            return Frame::pinned(pool.grow(key, block), budget);
+            return Frame::pinned(FrameMemory::on_heap(block), budget);
         }
         let home = self.shard_of(key);
         let memory = self.memory_of(key, block);
@@ -288,7 +298,8 @@ impl BlockCache {
     pub fn keep(&self, block: &[u8], share: KeptShare) -> Option<KeptBlock> {
         let Home { budget, kept, .. } = &self.home;
         let frame_bytes = kept.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
-        let bytes = budget.used_bytes(MemoryUse::Tables) + frame_bytes;
+        // Slabs of which tables have given up the most count with all they take.
+        let bytes = budget.used_bytes(MemoryUse::Tables) + kept.held_bytes() + frame_bytes;
         let bytes_max = budget.limit_bytes() / KEPT_DIVISOR;
         let bytes_max = match share {
             KeptShare::Whole => bytes_max,
@@ -318,7 +329,9 @@ impl BlockCache {
                 let erased;
                 (erased, has_more) =
                     self.shard(index).erase_file(file_id, start, ERASE_SLOTS_PER_LOCK);
-                erased.into_iter().for_each(Frame::leave_cache);
+                for frame in erased {
+                    frame.leave_cache();
+                }
                 start += ERASE_SLOTS_PER_LOCK;
             }
         }
@@ -378,11 +391,14 @@ impl BlockCache {
                 return;
             }
             let is_empty = empty_in_a_row == self.shards.len();
-            let gives_back = is_empty || self.home.pool.is_stocked(capacity_bytes);
+            let pool = &self.home.pool;
+            let gives_back = is_empty || pool.is_stocked(capacity_bytes);
             if gives_back && self.give_back_some() {
                 continue;
             }
-            if is_empty {
+            let excess_bytes = self.cache_bytes().saturating_sub(capacity_bytes);
+            let is_bearable = excess_bytes <= capacity_bytes / PINNED_DOWN_DIVISOR;
+            if is_empty || (is_bearable && pool.is_pinned_down(capacity_bytes)) {
                 return;
             }
             let evicted = self.shard(index).evict();
@@ -404,32 +420,36 @@ impl BlockCache {
             return true;
         }
         // Blocks that are in nobody's way any more, and those that cannot move, are passed by.
-        while let Some((key, id)) = pool.next_to_depart() {
-            if self.depart(key, id) {
-                return true;
-            }
-        }
-        false
+        let departures = std::iter::from_fn(|| pool.next_to_depart()).take(DEPARTURES_PER_CALL);
+        departures.into_iter().any(|(key, id)| self.depart(key, id))
     }
 
     /// Has a block out of a frame. Whoever reads it keeps that frame, as if the block had been evicted.
     fn depart(&self, key: Key, id: FrameId) -> bool {
         let shard = self.shard_of(key);
-        let departure = self.shard(shard).depart(key, id);
-        let bytes = match departure {
-            Some(Departure::Moves(bytes)) => bytes,
+        let departure = self.shard(shard).depart(key, id, false);
+        let memory = match departure {
+            None => return false,
+            Some(Departure::Moves(bytes)) => self.home.pool.take_to_move(key, &bytes),
             Some(Departure::Leaves(frame)) => {
                 frame.leave_cache();
                 return true;
             }
-            None => return false,
         };
-        let Some(memory) = self.home.pool.take_to_move(key, &bytes) else { return false };
-        drop(bytes);
+        let Some(memory) = memory else {
+            // There is no frame for it, so that it has to leave.
+            let departure = self.shard(shard).depart(key, id, true);
+            if let Some(Departure::Leaves(frame)) = departure {
+                frame.leave_cache();
+            }
+            return true;
+        };
         let charged_bytes = frame::charged_bytes(&memory);
         let frame = Frame::cached(memory, &self.home.budget);
         let unneeded = self.shard(shard).exchange(key, id, charged_bytes, frame);
-        unneeded.leave_cache();
+        if unneeded.leave_cache() {
+            self.home.pool.stop_draining(id);
+        }
         true
     }
 
@@ -451,7 +471,9 @@ impl Drop for BlockCache {
     fn drop(&mut self) {
         for index in 0..self.shards.len() {
             let frames: Vec<_> = self.shard(index).drain().collect();
-            frames.into_iter().for_each(Frame::leave_cache);
+            for frame in frames {
+                frame.leave_cache();
+            }
         }
         self.home.pool.close();
         self.home.kept.close();

@@ -267,17 +267,17 @@ impl Shard {
         (bytes, None)
     }
 
-    /// What becomes of a block whose frame has to go, if it still has that frame: one that was used since
-    /// its turn came last is worth a move, another one leaves now.
-    pub(super) fn depart(&mut self, key: Key, id: FrameId) -> Option<Departure> {
+    /// What becomes of a block whose frame has to go, if it still has that frame: a new one that was not used
+    /// again leaves, and others are worth a move unless they must leave.
+    pub(super) fn depart(&mut self, key: Key, id: FrameId, must_leave: bool) -> Option<Departure> {
         let index = *self.map.get(&key)?;
         let slot = self.slots.get(index as usize)?;
         let frame = slot.frame.as_ref().filter(|frame| frame.id() == Some(id))?;
-        if slot.uses > 0 {
+        if !must_leave && (slot.uses > 0 || slot.place == Place::Main) {
             return Some(Departure::Moves(frame.bytes()));
         }
-        let (is_scan, kind, place) = (slot.is_scan, slot.kind, slot.place);
-        if place == Place::Small && !is_scan {
+        let (is_scan, kind) = (slot.is_scan, slot.kind);
+        if !is_scan {
             self.leave_ghost(key);
         }
         self.blocks[kind as usize].evicted += 1;

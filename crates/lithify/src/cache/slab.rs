@@ -50,6 +50,11 @@ impl Slab {
         self.free.len()
     }
 
+    /// What free frames take.
+    pub(super) fn free_bytes(&self) -> usize {
+        self.free.len() * self.frame_bytes
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.free.len() == self.keys.len()
     }

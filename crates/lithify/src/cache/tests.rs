@@ -151,6 +151,98 @@ fn what_a_shrinking_cache_gives_up_goes_back_and_hot_blocks_stay() {
     assert!(*held == *block(2, 19_999));
 }
 
+/// What slabs and blocks take together.
+fn taken_bytes(cache: &BlockCache) -> usize {
+    cache.cache_bytes()
+}
+
+#[test]
+fn blocks_between_those_of_a_file_that_is_gone_move_and_stay() {
+    let budget = MemoryBudget::new(32 << 20);
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    for round in 0..3 {
+        for offset in 0..3000 {
+            assert_eq!(read(&cache, 1, offset, BlockKind::Data), round > 0);
+            assert_eq!(read(&cache, 2, offset, BlockKind::Data), round > 0);
+        }
+    }
+    cache.erase_file(2);
+    assert!(cache.home.held_bytes() >= 3000 * BLOCK_BYTES);
+    let memtable = budget.charge(MemoryUse::Memtable, 17 << 20);
+    cache.shrink_to_budget();
+    assert!(taken_bytes(&cache) <= 15 << 20);
+    let left = (0..3000).filter(|offset| cache.get(1, *offset).is_some()).count();
+    assert!(left >= 2950, "{left} of 3000 blocks are left");
+    drop(memtable);
+    assert!((0..3000).all(|offset| read(&cache, 1, offset, BlockKind::Data) || left < 3000));
+}
+
+#[test]
+fn memory_of_tables_that_are_closed_goes() {
+    let budget = MemoryBudget::new(64 << 20);
+    let cache = BlockCache::new(Arc::clone(&budget), 0);
+    for size in [120_000, 60_000, 30_000, 14_000, 7000, 3400, 1700, 800] {
+        let block = vec![1; size];
+        let keep = || cache.keep(&block, KeptShare::Whole);
+        let kept: Vec<_> = std::iter::from_fn(keep).collect();
+        let tables_bytes = budget.used_bytes(MemoryUse::Tables) + cache.home.kept.held_bytes();
+        assert!(
+            (15 << 20..=(16 << 20) + (128 << 10)).contains(&tables_bytes),
+            "{tables_bytes} for {size}"
+        );
+        drop(kept);
+        assert_eq!(cache.home.kept.held_bytes(), 0);
+    }
+    read_data(&cache, 1, 0..20_000);
+    assert_holds(&budget, 64 << 20);
+}
+
+#[test]
+fn blocks_that_are_read_for_long_cost_their_slabs_and_not_the_cache() {
+    for (size, limit_bytes) in [(8300, 64 << 20), (4200, 256 << 20)] {
+        let budget = MemoryBudget::new(limit_bytes);
+        let cache = BlockCache::new(Arc::clone(&budget), 0);
+        let block = vec![1; size];
+        let insert = |offset| cache.insert(1, offset, BlockKind::Data, &block);
+        let count = (limit_bytes / size) as u64;
+        // Three in a hundred of those there are still read, and lie in many slabs.
+        let held: Vec<_> = (0..2 * count)
+            .map(|offset| (offset, insert(offset)))
+            .filter(|(offset, _)| *offset > count && offset % 33 == 0)
+            .collect();
+        let memtable = budget.charge(MemoryUse::Memtable, limit_bytes / 8);
+        cache.shrink_to_budget();
+        let blocks = cache.statistics().by_kind[BlockKind::Data as usize].count;
+        assert!(blocks * 100 >= count * 65, "{blocks} of {count} blocks are left");
+        assert!(taken_bytes(&cache) <= cache.capacity_bytes() * 9 / 8);
+        (0..count).for_each(|offset| drop(cache.insert(2, offset, BlockKind::Data, &block)));
+        assert!(taken_bytes(&cache) <= cache.capacity_bytes() * 9 / 8);
+        drop(held);
+        cache.shrink_to_budget();
+        assert!(taken_bytes(&cache) <= cache.capacity_bytes());
+        drop(memtable);
+    }
+}
+
+#[test]
+fn small_caches_waste_little() {
+    for mib in [1, 2, 4, 8, 16, 64] {
+        for size in [700, 4200, 5500, 8300, 17_000] {
+            let budget = MemoryBudget::new(mib << 20);
+            let cache = BlockCache::new(Arc::clone(&budget), 0);
+            let block = vec![1; size];
+            for offset in 0..(3 * budget.limit_bytes() / size) as u64 {
+                cache.insert(1, offset, BlockKind::Data, &block);
+            }
+            let held = cache.home.held_bytes();
+            assert!(
+                held * 12 <= budget.limit_bytes(),
+                "{held} of {mib} MiB held, blocks of {size}"
+            );
+        }
+    }
+}
+
 #[test]
 fn blocks_of_another_size_take_the_memory_over() {
     let budget = MemoryBudget::new(32 << 20);

@@ -11,8 +11,7 @@ use crate::{Error, Result};
 /// Whoever makes a table takes the output once it is of about this size.
 const OUTPUT_BYTES: usize = 256 << 10;
 
-/// What the block behind that may take, with what its encoder wants for the worst case. Reserved at once:
-/// a buffer that grows leaves its smaller selves behind in the allocator.
+/// What the block behind that may take, with what its encoder wants.
 const OUTPUT_SLACK_BYTES: usize = 64 << 10;
 
 /// Where blocks go: the compressor and the bytes not taken yet.
@@ -53,9 +52,7 @@ impl BlockSink {
             return Err(Error::limit("a block of the table is too large; cut tables earlier")
                 .expected(format_args!("at most {}", layout.raw_size_max()), raw.len()));
         }
-        if self.output.capacity() == 0 {
-            self.output.reserve_exact(OUTPUT_BYTES + OUTPUT_SLACK_BYTES.max(4 * raw.len()));
-        }
+        self.make_room(raw.len());
         let start = self.output.len();
         let own = self.dictionaries.own().filter(|_| layout == Layout::Data);
         let (compressor, output) = (&mut self.compressor, &mut self.output);
@@ -75,6 +72,15 @@ impl BlockSink {
         let encoding = Encoding { codec, dictionary, raw_size: raw.len() as u32 };
         let handle = self.seal(start, layout, encoding, meter, clock);
         Ok(Written { handle, codec, dictionary, is_fallback })
+    }
+
+    /// Reserves an empty output at once: one that grows leaves its smaller selves behind in the allocator.
+    fn make_room(&mut self, block_bytes: usize) {
+        if self.output.capacity() == 0 {
+            // A quarter more than the block is over what any encoder wants for the worst case.
+            let slack_bytes = OUTPUT_SLACK_BYTES.max(block_bytes + block_bytes / 4);
+            self.output.reserve_exact(OUTPUT_BYTES + slack_bytes);
+        }
     }
 
     /// Writes the dictionaries that blocks use; their bytes together.
@@ -102,6 +108,7 @@ impl BlockSink {
         meter: &mut WorkMeter,
         clock: &dyn Clock,
     ) {
+        self.make_room(payload.len());
         let start = self.output.len();
         self.output.extend_from_slice(payload);
         self.seal(start, layout, encoding, meter, clock);
@@ -134,6 +141,7 @@ impl BlockSink {
         if let Some(dictionary) = block.dictionary {
             self.dictionaries.carry(dictionary);
         }
+        self.make_room(block.stored.len());
         let offset = self.offset();
         let (output, place) = (&mut self.output, (&self.table_id, offset));
         meter.time(clock, Part::Checksum, || {
