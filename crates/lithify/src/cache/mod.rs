@@ -154,9 +154,15 @@ const KEPT_DIVISOR: usize = 4;
 /// are pinned.
 const EVICTIONS_FOR_FRAME: usize = 4;
 
+/// Their slabs may have so much of the budget without a block.
+const KEPT_HELD_DIVISOR: usize = 16;
+
 /// Slabs that cannot go because somebody reads a block of theirs may take the cache over what it may hold by one
 /// in so many bytes of that, before more blocks are evicted in vain.
 const PINNED_DOWN_DIVISOR: usize = 8;
+
+/// A cache is full when less than one in so many bytes of what it may hold is left.
+const UNFILLED_DIVISOR: usize = 8;
 
 /// So many blocks are asked to leave their frames for one that does.
 const DEPARTURES_PER_CALL: usize = 64;
@@ -225,7 +231,15 @@ impl BlockCache {
     pub fn wants(&self, file_id: u64, offset: u64, raw_bytes: usize) -> bool {
         let key = Key::new(file_id, offset);
         let is_wanted = self.shard(self.shard_of(key)).wants(key);
-        is_wanted || self.has_room(raw_bytes)
+        is_wanted || self.is_unfilled(raw_bytes)
+    }
+
+    /// Whether a block would find room without anybody's leaving. A full cache has a little room now and then,
+    /// as slabs go: that is for what is wanted.
+    fn is_unfilled(&self, raw_bytes: usize) -> bool {
+        let capacity_bytes = self.capacity_bytes();
+        let used_bytes = self.home.budget.used_bytes(MemoryUse::Cache) + raw_bytes;
+        used_bytes <= capacity_bytes - capacity_bytes / UNFILLED_DIVISOR
     }
 
     fn has_room(&self, bytes: usize) -> bool {
@@ -298,8 +312,10 @@ impl BlockCache {
     pub fn keep(&self, block: &[u8], share: KeptShare) -> Option<KeptBlock> {
         let Home { budget, kept, .. } = &self.home;
         let frame_bytes = kept.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
-        // Slabs of which tables have given up the most count with all they take.
-        let bytes = budget.used_bytes(MemoryUse::Tables) + kept.held_bytes() + frame_bytes;
+        // Slabs of which tables have given up the most count with what they take beyond measure.
+        let measure_bytes = budget.limit_bytes() / KEPT_HELD_DIVISOR;
+        let held_bytes = kept.held_bytes().saturating_sub(measure_bytes);
+        let bytes = budget.used_bytes(MemoryUse::Tables) + held_bytes + frame_bytes;
         let bytes_max = budget.limit_bytes() / KEPT_DIVISOR;
         let bytes_max = match share {
             KeptShare::Whole => bytes_max,
