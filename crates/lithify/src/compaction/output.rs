@@ -15,13 +15,12 @@ use crate::codec::{BlockFormat, Compression, ContextPool, Dictionary, StoredForm
 use crate::fs::{File, IoOutcome, IoRequest, OpenMode, Submission, Ticket, World};
 use crate::manifest::{FileMetadata, FileName, FileNumbers, KeyRange};
 use crate::stats::{Cause, Ledger, Part, WorkMeter};
-use crate::table::{StoredBlock, TableBuilder, TableOptions, TableReader, TableSummary};
+use crate::table::{
+    StoredBlock, TableBuilder, TableOptions, TableReader, TableSummary, WRITE_BYTES,
+};
 use crate::{Error, Result};
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Finished bytes are written once so many have gathered.
-const WRITE_BYTES: usize = 256 << 10;
 
 /// Smaller tables hold no record of how their format was decided: it takes some three kilobytes.
 const DECISION_TABLE_BYTES_MIN: u64 = 256 << 10;

@@ -12,16 +12,13 @@ use crate::manifest::{FileMetadata, FileName, TableFile};
 use crate::stats::WorkMeter;
 use crate::table::{
     FragmentedTombstones, ReadContext, TableBuilder, TableExaminer, TableFinding, TableOptions,
-    TablePart, TableReader, TableSummary, examine_table, visit_entries,
+    TablePart, TableReader, TableSummary, WRITE_BYTES, examine_table, visit_entries,
 };
 use crate::verify::{Finding, Weight, structure_of};
 use crate::{Error, ErrorKind, Result};
 use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Finished bytes are written once so many have gathered.
-const WRITE_BYTES: usize = 256 << 10;
 
 /// What was saved of a table.
 pub(super) enum Saved {

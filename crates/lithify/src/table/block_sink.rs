@@ -8,10 +8,10 @@ use crate::codec::{CodecId, Dictionary, PooledCompressor};
 use crate::stats::{Part, WorkMeter};
 use crate::{Error, Result};
 
-/// Whoever makes a table takes the output once it is of about this size.
-const OUTPUT_BYTES: usize = 256 << 10;
+/// Whoever makes a table writes its finished bytes once so many have gathered.
+pub(crate) const WRITE_BYTES: usize = 256 << 10;
 
-/// What the block behind that may take, with what its encoder wants.
+/// What the block behind them may take, with what its encoder wants.
 const OUTPUT_SLACK_BYTES: usize = 64 << 10;
 
 /// Where blocks go: the compressor and the bytes not taken yet.
@@ -79,7 +79,7 @@ impl BlockSink {
         if self.output.capacity() == 0 {
             // A quarter more than the block is over what any encoder wants for the worst case.
             let slack_bytes = OUTPUT_SLACK_BYTES.max(block_bytes + block_bytes / 4);
-            self.output.reserve_exact(OUTPUT_BYTES + slack_bytes);
+            self.output.reserve_exact(WRITE_BYTES + slack_bytes);
         }
     }
 

@@ -56,6 +56,7 @@ mod tombstones;
 mod verify;
 
 pub(crate) use block::{BlockHandle, Layout};
+pub(crate) use block_sink::WRITE_BYTES;
 pub use builder::{TableBuilder, TableOptions, TableOrigin, TableSummary};
 pub use cursor::TableCursor;
 pub use filter::{FilterBuilder, FilterReader, hash_key};

@@ -10,15 +10,12 @@ use crate::fs::{File, OpenMode, World};
 use crate::options::CfOptions;
 use crate::retention::{stamped, write_time};
 use crate::stats::WorkMeter;
-use crate::table::{TableBuilder, TableOptions};
+use crate::table::{TableBuilder, TableOptions, WRITE_BYTES};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Finished bytes are written once so many have gathered.
-const WRITE_BYTES: usize = 256 << 10;
 
 /// Written pages go to the disk in strides of this size, so that the sync at the end is short.
 const WRITE_BACK_STRIDE_BYTES: u64 = 1 << 20;

@@ -91,6 +91,19 @@ fn late_reads_are_waited_for_and_cover_many_blocks() {
 }
 
 #[test]
+fn buffers_for_chunks_are_of_their_size() {
+    let entries = plain_rows(40_000);
+    let (bytes, summary) = build(&TableOptions::default(), Compression::NONE, &entries);
+    assert!(summary.properties.data_stored_bytes > 4 * (256 << 10), "several chunks");
+    let file = Arc::new(TestFile { bytes, ..TestFile::default() });
+    let reader = TableReader::open(file, Some(test_cache()), pool()).unwrap();
+    let mut scanner = reader.scanner(None, None);
+    assert_eq!(scan(&mut scanner, None).0, entries);
+    let bytes = scanner.memory_bytes();
+    assert!(bytes <= 2 * (256 << 10) + (64 << 10), "two chunks and a block take {bytes}");
+}
+
+#[test]
 fn a_read_that_fails_or_is_short_is_an_error() {
     let (bytes, _) = build(&TableOptions::default(), Compression::NONE, &plain_rows(500));
     let (mut meter, clock) = (WorkMeter::default(), TestClock::default());
