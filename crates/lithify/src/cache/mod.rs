@@ -22,6 +22,10 @@
 //! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
 //!   and evict them; what waits for a block is within the budget, and what the budget has no room
 //!   for goes back to the system.
+//! - Shards hold about the same number of bytes: memory is taken from the fuller of two. Else they
+//!   drift apart, as what a block takes seldom comes from the shard that it enters. Of 16 shards
+//!   one held a quarter of the cache and another two blocks. Lookups whose index partition belonged
+//!   there decoded it each time: 8.4 µs a lookup at 3,000,000 rows instead of 6.2.
 //! - A hit allocates nothing. The same calls in the same order evict the same blocks.
 //!
 //! Threads: any thread may call anything. The cache is cut into shards by the hash of the key,
@@ -157,20 +161,24 @@ const EVICTIONS_FOR_BUFFER: usize = 4;
 /// Slots looked at under one lock when a file is erased.
 const ERASE_SLOTS_PER_LOCK: usize = 4096;
 
-/// Keeps neighbouring locks out of each other's cache line.
+/// A shard, out of its neighbours' cache lines.
 #[repr(align(128))]
-struct Aligned(Mutex<Shard>);
+struct Part {
+    shard: Mutex<Shard>,
+    /// What the shard holds, for those who do not want its lock. Written under it.
+    held_bytes: AtomicUsize,
+}
 
 /// The cache of decompressed blocks; see the room's head for what it promises.
 pub struct BlockCache {
     home: Home,
     bytes_min: usize,
     next_file_id: AtomicU64,
-    /// The shard that [`BlockCache::shrink_to_budget`] takes from next.
-    hand: AtomicUsize,
+    /// How often a shard was drawn by lot.
+    lots: AtomicU64,
     too_large: AtomicU64,
     /// A power of two of them.
-    shards: Box<[Aligned]>,
+    parts: Box<[Part]>,
 }
 
 impl BlockCache {
@@ -186,9 +194,11 @@ impl BlockCache {
             home: Home { budget, pool },
             bytes_min,
             next_file_id: AtomicU64::new(0),
-            hand: AtomicUsize::new(0),
+            lots: AtomicU64::new(0),
             too_large: AtomicU64::new(0),
-            shards: (0..shard_count).map(|_| Aligned(Mutex::new(Shard::new()))).collect(),
+            parts: (0..shard_count)
+                .map(|_| Part { shard: Mutex::new(Shard::new()), held_bytes: AtomicUsize::new(0) })
+                .collect(),
         })
     }
 
@@ -233,8 +243,7 @@ impl BlockCache {
             if self.has_room(capacity) {
                 break;
             }
-            let shard = self.hand.fetch_add(1, Ordering::Relaxed) & (self.shards.len() - 1);
-            let evicted = self.shard(shard).evict();
+            let evicted = self.evict(self.any_shard());
             evicted.into_iter().for_each(Frame::leave_cache);
         }
         self.home.pool.grow(capacity)
@@ -268,7 +277,8 @@ impl BlockCache {
         let home = self.shard_of(key);
         self.make_room(charged_bytes, home);
         let frame = Frame::cached(buffer, &self.home);
-        let (bytes, surplus) = self.shard(home).insert(key, kind, is_scan, charged_bytes, frame);
+        let (bytes, surplus) =
+            self.change(home, |shard| shard.insert(key, kind, is_scan, charged_bytes, frame));
         if let Some(frame) = surplus {
             frame.leave_cache();
         }
@@ -302,19 +312,18 @@ impl BlockCache {
 
     /// Evicts what the budget no longer leaves room for. Called by uses that have grown.
     pub fn shrink_to_budget(&self) {
-        let start = self.hand.fetch_add(1, Ordering::Relaxed);
-        self.make_room(0, start & (self.shards.len() - 1));
+        self.make_room(0, self.any_shard());
     }
 
     /// Forgets the blocks of a file that is gone. Bytes that were handed out stay valid.
     pub fn erase_file(&self, file_id: u64) {
-        for index in 0..self.shards.len() {
+        for index in 0..self.parts.len() {
             let mut start = 0;
             let mut has_more = true;
             while has_more {
                 let erased;
-                (erased, has_more) =
-                    self.shard(index).erase_file(file_id, start, ERASE_SLOTS_PER_LOCK);
+                (erased, has_more) = self
+                    .change(index, |shard| shard.erase_file(file_id, start, ERASE_SLOTS_PER_LOCK));
                 erased.into_iter().for_each(Frame::leave_cache);
                 start += ERASE_SLOTS_PER_LOCK;
             }
@@ -335,7 +344,7 @@ impl BlockCache {
             capacity_bytes: self.capacity_bytes() as u64,
             ..CacheStatistics::default()
         };
-        for index in 0..self.shards.len() {
+        for index in 0..self.parts.len() {
             let shard = self.shard(index);
             statistics.misses += shard.misses;
             statistics.unwanted += shard.unwanted;
@@ -363,18 +372,16 @@ impl BlockCache {
         self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
-    /// Makes room for `bytes` more: evicts, first from `home`, which is about to grow, then from
-    /// one shard after the other, and gives back the pages of buffers beyond the pool's stock; of
-    /// the stock too when there is nothing left to evict.
-    fn make_room(&self, bytes: usize, home: usize) {
-        let mut index = home;
-        let mut empty_in_a_row = 0;
+    /// Makes room for `bytes` more: evicts, first from the shard `index` unless another is fuller, and
+    /// gives back the pages of buffers beyond the pool's stock; of the stock too when there is
+    /// nothing left to evict.
+    fn make_room(&self, bytes: usize, mut index: usize) {
+        let mut is_empty = false;
         loop {
             let capacity_bytes = self.capacity_bytes();
             if self.cache_bytes() + bytes <= capacity_bytes {
                 return;
             }
-            let is_empty = empty_in_a_row == self.shards.len();
             let pool = &self.home.pool;
             if (is_empty || pool.is_stocked(capacity_bytes)) && pool.hollow_one() {
                 continue;
@@ -382,35 +389,68 @@ impl BlockCache {
             if is_empty {
                 return;
             }
-            let evicted = self.shard(index).evict();
-            match evicted {
+            match self.evict(index) {
                 Some(frame) => {
                     frame.leave_cache();
-                    empty_in_a_row = 0;
+                    index = self.any_shard();
                 }
-                None => empty_in_a_row += 1,
+                None => {
+                    index = self.fullest_shard();
+                    is_empty = self.held_bytes(index) == 0;
+                }
             }
-            index = (index + 1) & (self.shards.len() - 1);
         }
+    }
+
+    /// Evicts one block of the shard `index`, or of one drawn by lot if that is fuller. `None` if both
+    /// are empty.
+    fn evict(&self, index: usize) -> Option<Frame> {
+        let rival = self.any_shard();
+        let is_fuller = self.held_bytes(rival) > self.held_bytes(index);
+        self.change(if is_fuller { rival } else { index }, Shard::evict)
+    }
+
+    /// A shard by lot, the same ones in every run. Shards in turn would not do: two threads, or two
+    /// steps of one, fall into step, and each takes from every other shard only.
+    fn any_shard(&self) -> usize {
+        let lot = self.lots.fetch_add(1, Ordering::Relaxed);
+        self.shard_of(Key::new(u64::MAX, lot))
+    }
+
+    fn fullest_shard(&self) -> usize {
+        (0..self.parts.len()).max_by_key(|index| self.held_bytes(*index)).unwrap_or(0)
+    }
+
+    /// What a shard holds, without its lock.
+    fn held_bytes(&self, index: usize) -> usize {
+        self.parts[index].held_bytes.load(Ordering::Relaxed)
     }
 
     /// Uses bits of the hash that the shard's map does not look at first.
     #[inline]
     fn shard_of(&self, key: Key) -> usize {
-        (key.hash() >> 40) as usize & (self.shards.len() - 1)
+        (key.hash() >> 40) as usize & (self.parts.len() - 1)
     }
 
     /// A panic cannot leave a shard half changed in a way that matters more than its blocks.
     #[inline]
     fn shard(&self, index: usize) -> MutexGuard<'_, Shard> {
-        lock(&self.shards[index].0)
+        lock(&self.parts[index].shard)
+    }
+
+    /// Changes a shard, and notes what it holds then.
+    fn change<R>(&self, index: usize, change: impl FnOnce(&mut Shard) -> R) -> R {
+        let mut shard = self.shard(index);
+        let result = change(&mut shard);
+        self.parts[index].held_bytes.store(shard.held_bytes(), Ordering::Relaxed);
+        result
     }
 }
 
 impl Drop for BlockCache {
     /// Bytes that are still in use are counted as pinned from now on.
     fn drop(&mut self) {
-        for index in 0..self.shards.len() {
+        for index in 0..self.parts.len() {
             let frames: Vec<_> = self.shard(index).drain().collect();
             frames.into_iter().for_each(Frame::leave_cache);
         }

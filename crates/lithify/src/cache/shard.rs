@@ -179,6 +179,11 @@ impl Shard {
         }
     }
 
+    /// The bytes charged for the blocks here.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.small.bytes + self.main.bytes
+    }
+
     /// The block, if it is here; a use of it.
     pub(super) fn get(&mut self, key: Key) -> Option<Bytes> {
         let found = self.find(key);
@@ -261,7 +266,7 @@ impl Shard {
     /// Evicts the block whose turn it is.
     pub(super) fn evict(&mut self) -> Option<Frame> {
         for lives in 0.. {
-            let total = self.small.bytes + self.main.bytes;
+            let total = self.held_bytes();
             let scan_first = self.slots.get(self.small.oldest as usize).is_some_and(|s| s.is_scan);
             let from_small = self.main.oldest == NONE
                 || scan_first

@@ -285,6 +285,34 @@ fn split_mix(state: &mut u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
+/// Looks a block of `raw_bytes` up, and takes it in as a table does.
+fn read_into_buffer(cache: &BlockCache, offset: u64, kind: BlockKind, raw_bytes: usize) -> bool {
+    let was_found = cache.get(1, offset).is_some();
+    if !was_found && (kind != BlockKind::Data || cache.wants(1, offset, raw_bytes)) {
+        let mut buffer = cache.buffer(raw_bytes);
+        buffer.resize(raw_bytes, 1);
+        drop(cache.insert(1, offset, kind, buffer));
+    }
+    was_found
+}
+
+#[test]
+fn shards_hold_the_same_whatever_sizes_blocks_have() {
+    let cache = BlockCache::new(MemoryBudget::new(64 << 20), 0);
+    let (data_blocks, partitions) = (100_000, 400);
+    let mut found = 0;
+    for (turn, block) in random(100_000, data_blocks).enumerate() {
+        let partition = data_blocks + block % partitions;
+        let was_found = read_into_buffer(&cache, partition, BlockKind::Index, 16_500);
+        found += usize::from(was_found && turn >= 50_000);
+        read_into_buffer(&cache, block, BlockKind::Data, 8_300);
+    }
+    let held_bytes = || cache.parts.iter().map(|part| lock(&part.shard).held_bytes());
+    let (least, most) = (held_bytes().min().unwrap_or(0), held_bytes().max().unwrap_or(0));
+    assert!(least > most / 4 * 3, "{least} to {most} bytes");
+    assert!(found > 49_000, "{found} of 50,000 partitions");
+}
+
 #[test]
 fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
     let (budget, cache) = cache_of(1000);
