@@ -16,6 +16,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify/src/base/pages.rs",
     "crates/lithify/src/base/pages/linux.rs",
     "crates/lithify/src/base/pages/standard.rs",
+    "crates/lithify/src/cache/slab.rs",
     "crates/lithify/src/codec/lz4.rs",
     "crates/lithify/src/codec/lz4_dictionary.rs",
     "crates/lithify/src/codec/training.rs",

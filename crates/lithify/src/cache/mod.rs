@@ -7,7 +7,7 @@
 //! - What the cache holds never exceeds what the budget leaves: its limit less everything charged
 //!   beside the cache, and at least the floor it was made with. This holds whenever no insertion
 //!   is under way; uses that grow call [`BlockCache::shrink_to_budget`] or leave it to the next
-//!   insertion.
+//!   insertion. Slabs with a block that somebody reads can exceed it by an eighth.
 //! - Bytes that were handed out stay as they are for as long as anyone holds them. When the
 //!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
 //!   block takes the place of others until it is let go.
@@ -19,9 +19,8 @@
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.
-//! - Blocks leave their memory to later blocks ([`BlockCache::buffer`]), whichever threads read
-//!   and evict them; what waits for a block is within the budget, and what the budget has no room
-//!   for goes back to the system.
+//! - Blocks leave their memory to later blocks, whichever threads read and evict them; what waits for
+//!   a block is within the budget, and what the budget has no room for goes back to the system.
 //! - Shards hold about the same number of bytes: memory is taken from the fuller of two. Else they
 //!   drift apart, as what a block takes seldom comes from the shard that it enters. Of 16 shards
 //!   one held a quarter of the cache and another two blocks. Lookups whose index partition belonged
@@ -42,6 +41,7 @@
 mod frame;
 mod frame_pool;
 mod shard;
+mod slab;
 
 #[cfg(all(test, shuttle))]
 pub(crate) mod shuttle;
@@ -53,8 +53,8 @@ use crate::base::{MemoryBudget, MemoryUse};
 use bytes::Bytes;
 pub use frame::KeptBlock;
 use frame::{Frame, Home};
-use frame_pool::{FramePool, pooled_capacity};
-use shard::{Key, Shard};
+use frame_pool::{FrameId, FrameMemory, FramePool};
+use shard::{Departure, Key, Shard};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -154,9 +154,25 @@ const SHARD_COUNT_MAX: usize = 64;
 /// Tables keep index and filter blocks of up to one in so many bytes of the budget.
 const KEPT_DIVISOR: usize = 4;
 
-/// A buffer for a new block is worth so many evictions: blocks are mostly of one size, and some
+/// A frame for a new block is worth so many evictions: blocks are mostly of one size, and some
 /// are pinned.
-const EVICTIONS_FOR_BUFFER: usize = 4;
+const EVICTIONS_FOR_FRAME: usize = 4;
+
+/// Their slabs may have so much of the budget without a block.
+const KEPT_HELD_DIVISOR: usize = 16;
+
+/// Slabs that cannot go because somebody reads a block of theirs may take the cache over what it may hold by one
+/// in so many bytes of that, before more blocks are evicted in vain.
+const PINNED_DOWN_DIVISOR: usize = 8;
+
+/// A cache is full when less than one in so many bytes of what it may hold is left.
+const UNFILLED_DIVISOR: usize = 8;
+
+/// So many blocks are asked to leave their frames for one that does.
+const DEPARTURES_PER_CALL: usize = 64;
+
+/// The key of blocks that tables keep: nobody looks for it.
+const KEPT: Key = Key { file_id: u64::MAX, offset: u64::MAX };
 
 /// Slots looked at under one lock when a file is erased.
 const ERASE_SLOTS_PER_LOCK: usize = 4096;
@@ -188,10 +204,11 @@ impl BlockCache {
     pub fn new(budget: Arc<MemoryBudget>, bytes_min: usize) -> Arc<Self> {
         let bytes = budget.limit_bytes().max(bytes_min);
         let pool = Arc::new(FramePool::new(bytes));
+        let kept = Arc::new(FramePool::of_kept(bytes));
         let shard_count = (bytes / SHARD_BYTES_MIN).clamp(1, SHARD_COUNT_MAX);
         let shard_count = 1 << shard_count.ilog2();
         Arc::new(BlockCache {
-            home: Home { budget, pool },
+            home: Home { budget, pool, kept },
             bytes_min,
             next_file_id: AtomicU64::new(0),
             lots: AtomicU64::new(0),
@@ -224,59 +241,70 @@ impl BlockCache {
     pub fn wants(&self, file_id: u64, offset: u64, raw_bytes: usize) -> bool {
         let key = Key::new(file_id, offset);
         let is_wanted = self.shard(self.shard_of(key)).wants(key);
-        is_wanted || self.has_room(raw_bytes)
+        is_wanted || self.is_unfilled(raw_bytes)
     }
 
-    fn has_room(&self, raw_bytes: usize) -> bool {
-        self.cache_bytes() + raw_bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
+    /// Whether a block would find room without anybody's leaving. A full cache has a little room now and then,
+    /// as slabs go: that is for what is wanted.
+    fn is_unfilled(&self, raw_bytes: usize) -> bool {
+        let capacity_bytes = self.capacity_bytes();
+        let used_bytes = self.home.budget.used_bytes(MemoryUse::Cache) + raw_bytes;
+        used_bytes <= capacity_bytes - capacity_bytes / UNFILLED_DIVISOR
     }
 
-    /// A buffer for a block of `raw_bytes` that is about to be read; it may have the bytes of another
-    /// block, so that nobody sets them before they are read over. A full cache gives up the memory of
-    /// other blocks for it, so that memory goes from block to block and not through the allocator.
-    pub fn buffer(&self, raw_bytes: usize) -> Vec<u8> {
-        let Some(capacity) = pooled_capacity(raw_bytes) else { return Vec::new() };
-        for _ in 0..EVICTIONS_FOR_BUFFER {
-            if let Some(buffer) = self.home.pool.take(capacity) {
-                return buffer;
+    fn has_room(&self, bytes: usize) -> bool {
+        self.cache_bytes() + bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
+    }
+
+    /// A copy of the block in a frame of the cache's. A full cache gives up the frames of other blocks
+    /// for it, so that memory goes from block to block and not through the system.
+    fn memory_of(&self, key: Key, block: &[u8]) -> FrameMemory {
+        let pool = &self.home.pool;
+        for _ in 0..EVICTIONS_FOR_FRAME {
+            if let Some(memory) = pool.take(key, block) {
+                return memory;
             }
-            if self.has_room(capacity) {
+            // With frames of other sizes to spare, slabs change hands.
+            if self.has_room(pool.growth_bytes(block.len()))
+                || pool.is_stocked(self.capacity_bytes())
+            {
                 break;
             }
-            let evicted = self.evict(self.any_shard());
-            evicted.into_iter().for_each(Frame::leave_cache);
+            if let Some(frame) = self.evict(self.shard_of(key)) {
+                frame.leave_cache();
+            }
         }
-        self.home.pool.grow(capacity)
+        pool.grow(key, block)
     }
 
-    /// Takes in a block that a lookup missed, and hands it out. If another reader was first, its
-    /// bytes are handed out and `buffer` is freed. A block that is larger than the whole cache is
-    /// not taken in, and merely pinned.
-    pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, buffer: Vec<u8>) -> Bytes {
-        self.insert_as(Key::new(file_id, offset), kind, buffer, false)
+    /// Takes in a copy of a block that a lookup missed, and hands it out. If another reader was first,
+    /// its bytes are handed out. A block that is larger than the whole cache is not taken in, and merely
+    /// pinned.
+    ///
+    /// It is a copy because a block is decoded into memory that the processor's cache holds anyway, and its
+    /// size is known for sure only then.
+    pub fn insert(&self, file_id: u64, offset: u64, kind: BlockKind, block: &[u8]) -> Bytes {
+        self.insert_as(Key::new(file_id, offset), kind, block, false)
     }
 
     /// Like [`BlockCache::insert`] for a block that is read in passing: it leaves again before
     /// anything else does, unless it is found before that.
-    pub fn insert_scan(
-        &self,
-        file_id: u64,
-        offset: u64,
-        kind: BlockKind,
-        buffer: Vec<u8>,
-    ) -> Bytes {
-        self.insert_as(Key::new(file_id, offset), kind, buffer, true)
+    pub fn insert_scan(&self, file_id: u64, offset: u64, kind: BlockKind, block: &[u8]) -> Bytes {
+        self.insert_as(Key::new(file_id, offset), kind, block, true)
     }
 
-    fn insert_as(&self, key: Key, kind: BlockKind, buffer: Vec<u8>, is_scan: bool) -> Bytes {
-        let charged_bytes = frame::charged_bytes(&buffer);
-        if charged_bytes > self.capacity_bytes() {
+    fn insert_as(&self, key: Key, kind: BlockKind, block: &[u8], is_scan: bool) -> Bytes {
+        let Home { budget, pool, .. } = &self.home;
+        let least_bytes = pool.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
+        if least_bytes > self.capacity_bytes() {
             self.too_large.fetch_add(1, Ordering::Relaxed);
-            return Frame::pinned(buffer, &self.home);
+            return Frame::pinned(FrameMemory::on_heap(block), budget);
         }
         let home = self.shard_of(key);
+        let memory = self.memory_of(key, block);
+        let charged_bytes = frame::charged_bytes(&memory);
         self.make_room(charged_bytes, home);
-        let frame = Frame::cached(buffer, &self.home);
+        let frame = Frame::cached(memory, budget);
         let (bytes, surplus) =
             self.change(home, |shard| shard.insert(key, kind, is_scan, charged_bytes, frame));
         if let Some(frame) = surplus {
@@ -287,27 +315,28 @@ impl BlockCache {
         bytes
     }
 
-    /// Hands a block to a table that keeps it as long as it is open: reads then find it without
-    /// a lookup, and no thread waits for another one at its count of holders. Gives the buffer
-    /// back once tables keep their share of the budget.
-    pub fn keep(
-        &self,
-        buffer: Vec<u8>,
-        share: KeptShare,
-    ) -> std::result::Result<KeptBlock, Vec<u8>> {
-        let kept_bytes = self.home.budget.used_bytes(MemoryUse::Tables);
-        let bytes = kept_bytes + frame::charged_bytes(&buffer);
-        let bytes_max = self.home.budget.limit_bytes() / KEPT_DIVISOR;
+    /// Keeps a copy of a block for a table as long as that is open: reads then find it without
+    /// a lookup, and no thread waits for another one at its count of holders. `None` once tables keep
+    /// their share of the budget.
+    pub fn keep(&self, block: &[u8], share: KeptShare) -> Option<KeptBlock> {
+        let Home { budget, kept, .. } = &self.home;
+        let frame_bytes = kept.frame_bytes(block.len()) + frame::FRAME_OVERHEAD_BYTES;
+        // Slabs of which tables have given up the most count with what they take beyond measure.
+        let measure_bytes = budget.limit_bytes() / KEPT_HELD_DIVISOR;
+        let held_bytes = kept.held_bytes().saturating_sub(measure_bytes);
+        let bytes = budget.used_bytes(MemoryUse::Tables) + held_bytes + frame_bytes;
+        let bytes_max = budget.limit_bytes() / KEPT_DIVISOR;
         let bytes_max = match share {
             KeptShare::Whole => bytes_max,
             KeptShare::Half => bytes_max / 2,
         };
         if bytes > bytes_max {
-            return Err(buffer);
+            return None;
         }
-        let block = KeptBlock::charged(buffer, &self.home);
+        let memory = kept.take(KEPT, block).unwrap_or_else(|| kept.grow(KEPT, block));
+        let block = KeptBlock::charged(memory, budget);
         self.shrink_to_budget();
-        Ok(block)
+        Some(block)
     }
 
     /// Evicts what the budget no longer leaves room for. Called by uses that have grown.
@@ -324,7 +353,9 @@ impl BlockCache {
                 let erased;
                 (erased, has_more) = self
                     .change(index, |shard| shard.erase_file(file_id, start, ERASE_SLOTS_PER_LOCK));
-                erased.into_iter().for_each(Frame::leave_cache);
+                for frame in erased {
+                    frame.leave_cache();
+                }
                 start += ERASE_SLOTS_PER_LOCK;
             }
         }
@@ -367,14 +398,13 @@ impl BlockCache {
         statistics
     }
 
-    /// What blocks and the buffers that wait for others take.
+    /// What blocks and the frames that wait for others take.
     fn cache_bytes(&self) -> usize {
-        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
+        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.held_bytes()
     }
 
     /// Makes room for `bytes` more: evicts, first from the shard `index` unless another is fuller, and
-    /// gives back the pages of buffers beyond the pool's stock; of the stock too when there is
-    /// nothing left to evict.
+    /// gives slabs back beyond the pool's stock; of the stock too when there is nothing left to evict.
     fn make_room(&self, bytes: usize, mut index: usize) {
         let mut is_empty = false;
         loop {
@@ -383,10 +413,13 @@ impl BlockCache {
                 return;
             }
             let pool = &self.home.pool;
-            if (is_empty || pool.is_stocked(capacity_bytes)) && pool.hollow_one() {
+            let gives_back = is_empty || pool.is_stocked(capacity_bytes);
+            if gives_back && self.give_back_some() {
                 continue;
             }
-            if is_empty {
+            let excess_bytes = self.cache_bytes().saturating_sub(capacity_bytes);
+            let is_bearable = excess_bytes <= capacity_bytes / PINNED_DOWN_DIVISOR;
+            if is_empty || (is_bearable && pool.is_pinned_down(capacity_bytes)) {
                 return;
             }
             match self.evict(index) {
@@ -426,6 +459,46 @@ impl BlockCache {
         self.parts[index].held_bytes.load(Ordering::Relaxed)
     }
 
+    /// Gives a slab back, or takes a block out of one that is to go; false if there is nothing to gain.
+    fn give_back_some(&self) -> bool {
+        let pool = &self.home.pool;
+        if pool.give_back_empty() {
+            return true;
+        }
+        // Blocks that are in nobody's way any more, and those that cannot move, are passed by.
+        let departures = std::iter::from_fn(|| pool.next_to_depart()).take(DEPARTURES_PER_CALL);
+        departures.into_iter().any(|(key, id)| self.depart(key, id))
+    }
+
+    /// Has a block out of a frame. Whoever reads it keeps that frame, as if the block had been evicted.
+    fn depart(&self, key: Key, id: FrameId) -> bool {
+        let shard = self.shard_of(key);
+        let departure = self.change(shard, |shard| shard.depart(key, id, false));
+        let memory = match departure {
+            None => return false,
+            Some(Departure::Moves(bytes)) => self.home.pool.take_to_move(key, &bytes),
+            Some(Departure::Leaves(frame)) => {
+                frame.leave_cache();
+                return true;
+            }
+        };
+        let Some(memory) = memory else {
+            // There is no frame for it, so that it has to leave.
+            let departure = self.change(shard, |shard| shard.depart(key, id, true));
+            if let Some(Departure::Leaves(frame)) = departure {
+                frame.leave_cache();
+            }
+            return true;
+        };
+        let charged_bytes = frame::charged_bytes(&memory);
+        let frame = Frame::cached(memory, &self.home.budget);
+        let unneeded = self.change(shard, |shard| shard.exchange(key, id, charged_bytes, frame));
+        if unneeded.leave_cache() {
+            self.home.pool.stop_draining(id);
+        }
+        true
+    }
+
     /// Uses bits of the hash that the shard's map does not look at first.
     #[inline]
     fn shard_of(&self, key: Key) -> usize {
@@ -452,7 +525,11 @@ impl Drop for BlockCache {
     fn drop(&mut self) {
         for index in 0..self.parts.len() {
             let frames: Vec<_> = self.shard(index).drain().collect();
-            frames.into_iter().for_each(Frame::leave_cache);
+            for frame in frames {
+                frame.leave_cache();
+            }
         }
+        self.home.pool.close();
+        self.home.kept.close();
     }
 }

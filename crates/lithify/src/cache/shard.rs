@@ -22,6 +22,7 @@
 //! their memory is given back outside the lock.
 
 use super::frame::{FRAME_OVERHEAD_BYTES, Frame};
+use super::frame_pool::FrameId;
 use super::{BlockKind, CachedBlocks};
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -47,7 +48,7 @@ const WANTED_PERIOD: u64 = 8;
 const NONE: u32 = u32::MAX;
 
 /// Which block of which file.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) file_id: u64,
     pub(super) offset: u64,
@@ -126,6 +127,14 @@ struct Slot {
 
 /// The slot and its share of the map, half full, are within what a block is charged for them.
 const _: () = assert!(size_of::<Slot>() + 2 * size_of::<(Key, u32)>() <= FRAME_OVERHEAD_BYTES / 2);
+
+/// See [`Shard::depart`].
+pub(super) enum Departure {
+    /// These bytes are to get another frame.
+    Moves(Bytes),
+    /// The block has been evicted.
+    Leaves(Frame),
+}
 
 /// A linked queue and the bytes in it.
 struct Queue {
@@ -261,6 +270,45 @@ impl Shard {
         blocks.count += 1;
         blocks.used_bytes += charged_bytes as u64;
         (bytes, None)
+    }
+
+    /// What becomes of a block whose frame has to go, if it still has that frame: a new one that was not used
+    /// again leaves, and others are worth a move unless they must leave.
+    pub(super) fn depart(&mut self, key: Key, id: FrameId, must_leave: bool) -> Option<Departure> {
+        let index = *self.map.get(&key)?;
+        let slot = self.slots.get(index as usize)?;
+        let frame = slot.frame.as_ref().filter(|frame| frame.id() == Some(id))?;
+        if !must_leave && (slot.uses > 0 || slot.place == Place::Main) {
+            return Some(Departure::Moves(frame.bytes()));
+        }
+        let (is_scan, kind) = (slot.is_scan, slot.kind);
+        if !is_scan {
+            self.leave_ghost(key);
+        }
+        self.blocks[kind as usize].evicted += 1;
+        self.remove(index).map(Departure::Leaves)
+    }
+
+    /// Gives a block that still has that frame another one with the same bytes. Returns the frame that
+    /// nobody needs: the old one, or the new one if the block has left or has got another.
+    pub(super) fn exchange(
+        &mut self,
+        key: Key,
+        id: FrameId,
+        charged_bytes: usize,
+        frame: Frame,
+    ) -> Frame {
+        let place = self.map.get(&key).and_then(|index| self.slots.get_mut(*index as usize));
+        let Some(slot) = place else { return frame };
+        let Some(old) = slot.frame.take_if(|frame| frame.id() == Some(id)) else { return frame };
+        slot.frame = Some(frame);
+        let before_bytes = std::mem::replace(&mut slot.charged_bytes, charged_bytes);
+        let (kind, place) = (slot.kind, slot.place);
+        let used_bytes = &mut self.blocks[kind as usize].used_bytes;
+        *used_bytes = *used_bytes + charged_bytes as u64 - before_bytes as u64;
+        let queue = self.queue(place);
+        queue.bytes = queue.bytes + charged_bytes - before_bytes;
+        old
     }
 
     /// Evicts the block whose turn it is.

@@ -1,9 +1,9 @@
 //! How blocks come from the file into memory.
 //!
-//! 1. Stored bytes are read into a buffer that the thread keeps; those that are stored raw
-//!    straight into their frame.
+//! 1. Stored bytes are read into a buffer that the thread keeps.
 //! 2. Their checksum is compared before anything is decoded.
-//! 3. They are decoded straight into the frame that the cache takes in.
+//! 3. They are decoded into another one, which the cache takes a copy of. Those that are stored raw are
+//!    read into it.
 //!
 //! Reads of several blocks at once announce all that they want before they wait for the first,
 //! and read neighbours together.
@@ -33,14 +33,15 @@ const SCRATCH_SIZE_MAX: usize = 256 << 10;
 
 thread_local! {
     static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-    /// The memory of the last block that was passed by.
-    static PASSING: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// The memory of the last block that was copied or passed by.
+    static RAW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Leaves a block's memory to the next one that this thread reads past the cache.
-pub(super) fn give_back_passing_buffer(raw: Vec<u8>) {
+/// Leaves a block's memory to the next one that this thread reads: it is then decoded into what the
+/// processor's cache holds.
+pub(super) fn give_back_buffer(raw: Vec<u8>) {
     if raw.capacity() <= SCRATCH_SIZE_MAX {
-        PASSING.set(raw);
+        RAW.set(raw);
     }
 }
 
@@ -50,8 +51,7 @@ fn make_length(buffer: &mut Vec<u8>, size: usize) {
     buffer.resize(size, 0);
 }
 
-/// What a block is that is not of data, and how it is expected to be stored: one of no codec is
-/// read straight into its frame.
+/// What a block is that is not of data, and how it is expected to be stored.
 #[derive(Clone, Copy)]
 pub(super) struct MetaKind {
     pub(super) layout: Layout,
@@ -129,10 +129,12 @@ impl TableReader {
             return Ok(MetaBytes::Cached(frame));
         }
         let raw = self.load(handle, layout, codec, context)?;
-        Ok(match cache.keep(raw, share) {
-            Ok(block) => MetaBytes::Kept(kept.get_or_init(|| block)),
-            Err(raw) => MetaBytes::Cached(cache.insert(*file_id, handle.offset, kind, raw)),
-        })
+        let bytes = match cache.keep(&raw, share) {
+            Some(block) => MetaBytes::Kept(kept.get_or_init(|| block)),
+            None => MetaBytes::Cached(cache.insert(*file_id, handle.offset, kind, &raw)),
+        };
+        give_back_buffer(raw);
+        Ok(bytes)
     }
 
     /// A data block's frame if the cache holds it.
@@ -215,7 +217,9 @@ impl TableReader {
         self.heat.note_scan(raw.len());
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
-                Ok(cache.insert_scan(*file_id, handle.offset, BlockKind::Data, raw))
+                let frame = cache.insert_scan(*file_id, handle.offset, BlockKind::Data, &raw);
+                give_back_buffer(raw);
+                Ok(frame)
             }
             _ => Ok(Bytes::from(raw)),
         }
@@ -276,7 +280,9 @@ impl TableReader {
     fn cached(&self, record: &IndexRecord, raw: Vec<u8>, context: &mut ReadContext<'_>) -> Bytes {
         match &self.cache {
             Some((cache, file_id)) if context.fill_cache => {
-                cache.insert(*file_id, record.handle.offset, BlockKind::Data, raw)
+                let frame = cache.insert(*file_id, record.handle.offset, BlockKind::Data, &raw);
+                give_back_buffer(raw);
+                frame
             }
             _ => Bytes::from(raw),
         }
@@ -328,7 +334,7 @@ impl TableReader {
     }
 
     /// Reads, checks and decodes a block. `codec` says how it is expected to be stored: one that
-    /// is stored raw is read straight into its frame.
+    /// is stored raw is read where others are decoded to.
     pub(super) fn load(
         &self,
         handle: BlockHandle,
@@ -339,7 +345,7 @@ impl TableReader {
         self.within(handle, handle.check_size(layout))?;
         let size = handle.stored_size as usize;
         if codec == CodecId::None || size > SCRATCH_SIZE_MAX {
-            let mut stored = self.buffer(size, context);
+            let mut stored = RAW.take();
             make_length(&mut stored, size);
             self.read(handle.offset, &mut stored, context)?;
             let block = self.check(handle, layout, &stored, context)?;
@@ -359,15 +365,6 @@ impl TableReader {
             let block = self.check(handle, layout, stored, context)?;
             self.decode(handle, block, context)
         })
-    }
-
-    /// A buffer for a block, with any bytes: the cache's if the block goes there. One that does not must
-    /// not cost the cache other blocks, either.
-    fn buffer(&self, bytes: usize, context: &ReadContext<'_>) -> Vec<u8> {
-        match &self.cache {
-            Some((cache, _)) if context.fill_cache => cache.buffer(bytes),
-            _ => PASSING.take(),
-        }
     }
 
     fn read(&self, offset: u64, stored: &mut [u8], context: &mut ReadContext<'_>) -> Result<()> {
@@ -407,7 +404,7 @@ impl TableReader {
         context: &mut ReadContext<'_>,
     ) -> Result<Vec<u8>> {
         let started = context.meter.is_some().then(|| context.clock.ticks());
-        let mut buffer = self.buffer(block.raw_size, context);
+        let mut buffer = RAW.take();
         buffer.clear();
         let raw = decode(&self.pool, &self.dictionaries, block, buffer)
             .map_err(|error| error.at(self.file.path(), handle.offset))?;

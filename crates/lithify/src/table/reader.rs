@@ -10,7 +10,7 @@ use super::footer::{FOOTER_SIZE, Footer};
 use super::heat::{Heat, Loads};
 use super::index::{IndexBlock, IndexRecord};
 use super::index_walk::IndexWalk;
-use super::load::{MetaBytes, MetaKind, give_back_passing_buffer};
+use super::load::{MetaBytes, MetaKind, give_back_buffer};
 pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
 use super::partitions::KeptPartitions;
 use super::properties::TableProperties;
@@ -315,7 +315,7 @@ impl TableReader {
             }
             found => {
                 let entry = found.map(|(trailer, range)| (trailer, Slice::copy_from(&raw[range])));
-                give_back_passing_buffer(raw);
+                give_back_buffer(raw);
                 entry
             }
         })

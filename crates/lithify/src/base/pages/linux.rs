@@ -1,16 +1,20 @@
-//! Pages of Linux: mapped, unmapped, and discarded in place.
+//! Pages of Linux: mapped and unmapped.
 
-#![expect(unsafe_code, reason = "maps, unmaps and discards pages")]
+#![expect(unsafe_code, reason = "maps and unmaps pages")]
 
 use super::HUGE_PAGE_BYTES;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 /// Whole small pages that are there already.
 pub(super) fn map(size_bytes: usize) -> Option<NonNull<u8>> {
     map_with(size_bytes, MapFlags::PRIVATE | MapFlags::POPULATE)
+}
+
+/// Whole small pages that come when they are touched.
+pub(super) fn map_untouched(size_bytes: usize) -> Option<NonNull<u8>> {
+    map_with(size_bytes, MapFlags::PRIVATE)
 }
 
 /// One huge page, aligned.
@@ -47,13 +51,6 @@ pub(super) unsafe fn unmap(start: NonNull<u8>, size_bytes: usize) {
         // be mended; the memory stays mapped.
         let _ = unsafe { rustix::mm::munmap(start.as_ptr().cast(), size_bytes) };
     }
-}
-
-/// Whether the system has taken these whole pages.
-pub(super) fn give_back(pages: &mut [MaybeUninit<u8>]) -> bool {
-    // SAFETY: the borrow is the only one to these bytes, which are of no value to it, and whole
-    // pages of them hold nothing of anybody else's, so that they may become zero.
-    unsafe { madvise(pages.as_mut_ptr().cast(), pages.len(), Advice::LinuxDontNeed) }.is_ok()
 }
 
 pub(super) fn page_size() -> usize {

@@ -4,7 +4,6 @@
 
 use super::HUGE_PAGE_BYTES;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// The size that pages are taken for; all systems' pages are a part or a multiple of it.
@@ -19,6 +18,11 @@ pub(super) fn map(size_bytes: usize) -> Option<NonNull<u8>> {
     let layout = layout(size_bytes)?;
     // SAFETY: the layout is not empty.
     NonNull::new(unsafe { alloc_zeroed(layout) })
+}
+
+/// The same: whether pages are there before they are touched is the allocator's business.
+pub(super) fn map_untouched(size_bytes: usize) -> Option<NonNull<u8>> {
+    map(size_bytes)
 }
 
 /// As much as a huge page. Allocators take twice as much for one that is aligned to its size, and there
@@ -36,11 +40,6 @@ pub(super) unsafe fn unmap(start: NonNull<u8>, size_bytes: usize) {
         // SAFETY: the caller's promise; the layout is a function of the size.
         unsafe { dealloc(start.as_ptr(), layout) };
     }
-}
-
-/// Nothing promises that pages of a buffer go.
-pub(super) fn give_back(_pages: &mut [MaybeUninit<u8>]) -> bool {
-    false
 }
 
 pub(super) fn page_size() -> usize {
