@@ -28,7 +28,8 @@ const SCREEN_COLUMNS: usize = 100;
 /// Measures data and says which compression, block size and effort a database should have for them.
 ///
 /// `data` are rows: bytes or text, pairs of a key and a value, dictionaries of columns, a mapping of bytes
-/// such as a Db, an Arrow table or data frame, or a path as a `pathlib.Path`.
+/// such as a Db, an Arrow table or data frame, or a path as a `pathlib.Path`. Fewer than three rows, or less
+/// than 64 KiB, are a ValueError.
 #[pyfunction]
 #[pyo3(signature = (data, *, key=None, targets=None, goal="balanced", time_s=60.0, table=None,
                     reads_per_row=None, months=None))]
@@ -74,6 +75,9 @@ pub fn advise<'py>(
         detached(py, || Ok(advise_source(&mut *source, &request, &keyboard)?))
     };
     let advice = advice.map_err(|error| keyboard.interrupt().unwrap_or(error))?;
+    if let Some(reason) = advice.too_little() {
+        return Err(PyValueError::new_err(reason));
+    }
     let json = json::render(&advice)
         .map_err(|error| PyValueError::new_err(format!("the advice is no JSON: {error}")))?;
     report(py, &json, screen::render(&advice, SCREEN_COLUMNS))

@@ -85,12 +85,12 @@ def test_columns_of_arrow_that_are_not_read() -> None:
     with pytest.raises(ValueError, match="no row"):
         advise(arrow.table({"a": arrow.array([], arrow.int64())}))
     numbers = {
-        "narrow": arrow.array(range(-1000, 1000), arrow.int16()),
-        "wide": arrow.array(range(2000), arrow.uint64()),
-        "half": arrow.array([0.5] * 2000, arrow.float32()),
-        "when": arrow.array(range(2000), arrow.timestamp("ns")),
-        "nothing": arrow.nulls(2000),
-        "fixed": arrow.array([b"ab"] * 2000, arrow.binary(2)),
+        "narrow": arrow.array(range(-1000, 4000), arrow.int16()),
+        "wide": arrow.array(range(5000), arrow.uint64()),
+        "half": arrow.array([0.5] * 5000, arrow.float32()),
+        "when": arrow.array(range(5000), arrow.timestamp("ns")),
+        "nothing": arrow.nulls(5000),
+        "fixed": arrow.array([b"ab"] * 5000, arrow.binary(2)),
     }
     advice = advise(arrow.table(numbers), key="wide")
     # A byte of nulls, then the columns; the key has its own 8 bytes.
@@ -129,6 +129,8 @@ def test_targets_goals_and_prices() -> None:
         ([b"a"], {"goal": "cheap"}, ValueError, "balanced"),
         ([b"a"], {"targets": "paper"}, ValueError, "no target"),
         ([b"a"], {"table": "t"}, TypeError, "table"),
+        ([b"a"], {}, ValueError, "Too little data to advise: 1 row,"),
+        ([b"a" * 70_000] * 2, {}, ValueError, "Too little data to advise: 2 rows"),
         (Path("/nowhere/at/all.csv"), {}, ValueError, "nowhere"),
     ],
 )

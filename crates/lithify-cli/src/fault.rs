@@ -1,7 +1,7 @@
 //! What went wrong, as an exit code and one line.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit code of a wrong command line, experiment file, or path.
@@ -74,9 +74,6 @@ pub fn engine_text(error: &lithify::Error) -> String {
     let text = error.to_string();
     let text = text.strip_prefix("invalid argument: ").unwrap_or(&text);
     let Some(path) = error.path() else { return text.to_owned() };
-    if let Some(text) = among_others(text, path) {
-        return text;
-    }
     let offset = error.offset().map_or_else(String::new, |offset| format!(" at offset {offset}"));
     let place = format!(", in {}{offset}", path.display());
     match text.split_once(&place) {
@@ -84,15 +81,6 @@ pub fn engine_text(error: &lithify::Error) -> String {
         Some((before, behind)) => format!("{before}{behind}{place}"),
         None => text.to_owned(),
     }
-}
-
-/// Of a directory with other files the engine names one of those. The user named the directory.
-fn among_others(text: &str, path: &Path) -> Option<String> {
-    let (what, rest) = text.split_once(" here but other files: ")?;
-    let (directory, name) = (path.parent()?, path.file_name()?);
-    let to_do = rest.split(", in ").next().unwrap_or(rest);
-    let (directory, name) = (directory.display(), name.to_string_lossy());
-    Some(format!("{what} in {directory} but other files, such as {name}: {to_do}"))
 }
 
 /// An error has at most so many columns of a terminal.
@@ -127,6 +115,15 @@ fn wrapped(line: &str, columns: usize) -> String {
     text
 }
 
+/// Refuses an option's list that names something twice. `hint` goes on from there.
+pub fn refuse_repetition<T: Display>(option: &str, list: &[T], hint: &str) -> Result<(), Fault> {
+    let names: Vec<String> = list.iter().map(ToString::to_string).collect();
+    match names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
+        Some((_, name)) => Err(Fault::usage(format!("{option} names {name} twice{hint}"))),
+        None => Ok(()),
+    }
+}
+
 /// Prints a line to standard error. Where nobody reads it, the exit code says enough.
 pub fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
@@ -159,6 +156,13 @@ mod tests {
         let source = std::io::Error::other("no");
         let error = lithify::Error::io("cannot read", "db", source);
         assert_eq!(engine_text(&error), "input/output error: cannot read: no, in db");
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused() {
+        assert!(refuse_repetition("--data", &["a", "b"], "").is_ok());
+        let fault = refuse_repetition("--data", &["a", "b", "a"], "; once will do").unwrap_err();
+        assert_eq!((fault.text(), fault.code), ("--data names a twice; once will do", USAGE));
     }
 
     #[test]

@@ -114,6 +114,15 @@ impl Error {
         Error::new(ErrorKind::InvalidArgument, what)
     }
 
+    /// A directory where `what` should be has somebody else's files, one of them `name`.
+    pub(crate) fn other_files(what: &str, directory: &Path, name: &Path) -> Self {
+        let name = name.file_name().unwrap_or_default().to_string_lossy();
+        Error::invalid(format!(
+            "there is no {what} here but other files, such as {name}: name a new or an empty directory"
+        ))
+        .in_file(directory)
+    }
+
     /// A documented limit was exceeded.
     #[cold]
     pub fn limit(what: impl Into<String>) -> Self {

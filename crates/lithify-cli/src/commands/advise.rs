@@ -20,7 +20,7 @@ use lithify_lab_engines::stores;
 
 use super::bench::process::watch_signals;
 use super::tool::ResultFile;
-use crate::fault::{Fault, print};
+use crate::fault::{Fault, print, refuse_repetition};
 
 /// `advise`
 #[derive(Debug, Args)]
@@ -338,10 +338,7 @@ fn has_no_data(arguments: &AdviseArguments) -> bool {
 
 /// What can be said before anything is measured.
 fn check(arguments: &AdviseArguments, request: &Request) -> Result<(), Fault> {
-    let key = &request.key;
-    if let Some(twice) = (1..key.len()).find(|at| key[..*at].contains(&key[*at])) {
-        return Err(Fault::usage(format!("--key names {} twice", key[twice])));
-    }
+    refuse_repetition("--key", &request.key, "")?;
     if arguments.time.is_some() && has_no_data(arguments) {
         let path = arguments.path.display();
         return Err(Fault::usage(format!("{path} is a profile: --time is of data")));

@@ -369,10 +369,7 @@ fn check_place(path: &Path, files: &dyn FileSystem) -> Result<()> {
         known.is_none() && !name.starts_with('.') && name != "lost+found"
     });
     match stranger {
-        Some((name, _)) => Err(Error::invalid(
-            "there is no backup store here but other files: name a new or an empty directory",
-        )
-        .in_file(path.join(name))),
+        Some((name, _)) => Err(Error::other_files("backup store", path, name)),
         None => Ok(()),
     }
 }

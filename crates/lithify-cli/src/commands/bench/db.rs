@@ -29,7 +29,7 @@ use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{CellState, How, Measured, Ready, alone, stopped};
 use super::screen::shown_beside;
-use crate::fault::Fault;
+use crate::fault::{Fault, refuse_repetition};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -400,24 +400,14 @@ impl DbArguments {
 
     /// Refuses what cannot be meant.
     fn check(&self) -> Result<(), Fault> {
-        let mut names: Vec<&str> = self.engine.iter().map(EngineName::name).collect();
-        names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(Fault::usage(format!(
-                "--engine names {} twice; --control runs each one twice",
-                twice[0]
-            )));
-        }
+        refuse_repetition("--engine", &self.engine, "; --control runs each one twice")?;
         if !self.tuning.option.is_empty() && !self.engine.iter().any(registry::is_lithify) {
             return Err(Fault::usage(
                 "--option sets options of Lithify, which --engine does not name",
             ));
         }
         let ladders = &self.tuning.compression;
-        let twice = ladders.iter().enumerate().find(|(i, ladder)| ladders[..*i].contains(ladder));
-        if let Some((_, ladder)) = twice {
-            return Err(Fault::usage(format!("--compression names {ladder} twice")));
-        }
+        refuse_repetition("--compression", ladders, "")?;
         if self.db.is_some() && ladders.len() > 1 {
             return Err(Fault::usage(
                 "--db keeps one database per engine: give one --compression with it",

@@ -14,7 +14,7 @@ use super::arguments::range;
 use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::alone;
-use crate::fault::Fault;
+use crate::fault::{Fault, refuse_repetition};
 
 /// `bench policies`
 #[derive(Debug, Args)]
@@ -117,15 +117,6 @@ fn chosen_arms(arguments: &PoliciesArguments) -> Result<Vec<Arm>, Fault> {
     Ok(arms)
 }
 
-/// Refuses a list that names something twice: results are kept by name.
-fn refuse_repetition<T: std::fmt::Display>(option: &str, list: &[T]) -> Result<(), Fault> {
-    let names: Vec<String> = list.iter().map(ToString::to_string).collect();
-    match names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
-        Some((_, name)) => Err(Fault::usage(format!("{option} names {name} twice"))),
-        None => Ok(()),
-    }
-}
-
 /// Runs it.
 pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     refuse_files(
@@ -134,8 +125,9 @@ pub fn run(arguments: &PoliciesArguments) -> Result<(), Fault> {
     for data in &arguments.data {
         data.available().map_err(|error| Fault::usage(error.to_string()))?;
     }
-    refuse_repetition("--data", &arguments.data)?;
-    refuse_repetition("--mixes", &arguments.mixes)?;
+    // Results are kept by name.
+    refuse_repetition("--data", &arguments.data, "")?;
+    refuse_repetition("--mixes", &arguments.mixes, "")?;
     let arms = chosen_arms(arguments)?;
     let program = this_program(Policies::NAME)?;
     let build = program.build().map_err(Fault::failure)?;

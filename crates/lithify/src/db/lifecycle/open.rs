@@ -122,10 +122,7 @@ fn check_place(path: &Path, options: &Options, world: &World) -> Result<()> {
             && name != INCOMPLETE
     };
     match found.iter().find(is_strange) {
-        Some(other) => Err(Error::invalid(
-            "there is no database here but other files: name a new or an empty directory",
-        )
-        .in_file(path.join(other))),
+        Some(other) => Err(Error::other_files("database", path, other)),
         None => Ok(()),
     }
 }
