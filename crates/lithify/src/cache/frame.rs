@@ -35,6 +35,7 @@ pub(super) struct Home {
 
 impl Home {
     /// What slabs take that no block has.
+    #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         self.pool.held_bytes() + self.kept.held_bytes()
     }

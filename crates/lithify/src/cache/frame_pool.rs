@@ -26,9 +26,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Below it slabs of whole pages would be too large a part of the budget. A concurrency checker runs models
-/// of a few blocks.
-const BUDGET_BYTES_MIN: usize = if cfg!(shuttle) { 16 << 10 } else { 4 << 20 };
+/// Below it slabs of whole pages would be too large a part of what is left to the cache, a sixteenth at
+/// times. A concurrency checker runs models of a few blocks.
+const BUDGET_BYTES_MIN: usize = if cfg!(shuttle) { 16 << 10 } else { 16 << 20 };
 
 /// What frames of the smallest class hold.
 const FRAME_BYTES_MIN: usize = 512;
@@ -217,6 +217,8 @@ struct State {
     /// Slabs without a block.
     empty: BTreeSet<u32>,
     draining: Option<Draining>,
+    /// What is free in slabs that were drained in vain.
+    stuck_bytes: usize,
     /// A slab without blocks goes at once.
     keeps_none: bool,
 }
@@ -232,7 +234,7 @@ pub(super) struct FramePool {
     free_bytes: AtomicUsize,
     /// The same when there last was no slab that could go; 0: there may be one.
     futile_bytes: AtomicUsize,
-    /// What of it lay in slabs that have a block which stays.
+    /// What of the free frames lies in slabs that were drained in vain: a copy of the state's.
     stuck_bytes: AtomicUsize,
 }
 
@@ -258,6 +260,7 @@ impl FramePool {
                 classes: std::iter::repeat_with(Class::default).take(CLASS_COUNT).collect(),
                 empty: BTreeSet::new(),
                 draining: None,
+                stuck_bytes: 0,
                 keeps_none,
             }),
             held_bytes: AtomicUsize::new(0),
@@ -291,8 +294,12 @@ impl FramePool {
     /// theirs. To evict more would free frames and no memory.
     pub(super) fn is_pinned_down(&self, capacity_bytes: usize) -> bool {
         let is_futile = self.futile_bytes.load(Ordering::Relaxed) > 0;
-        let stuck_bytes = self.stuck_bytes.load(Ordering::Relaxed).min(self.free_bytes());
-        is_futile && stuck_bytes > capacity_bytes / STOCK_DIVISOR
+        is_futile && self.stuck_bytes() > capacity_bytes / STOCK_DIVISOR
+    }
+
+    /// What lies free between blocks that somebody reads, or read when their slab was to go.
+    pub(super) fn stuck_bytes(&self) -> usize {
+        self.stuck_bytes.load(Ordering::Relaxed)
     }
 
     fn free_bytes(&self) -> usize {
@@ -332,9 +339,13 @@ impl FramePool {
             return memory;
         }
         let class = class_of(block.len());
+        // Others do not wait for the system.
+        let Some(slab) = self.new_slab(class, block.len()) else {
+            return FrameMemory::on_heap(block);
+        };
         let mut state = self.state();
-        let taken = self.add_slab(&mut state, class, block.len());
-        let taken = taken.and_then(|slab| self.take_from(&mut state, slab, key));
+        let added = self.add_slab(&mut state, class, slab);
+        let taken = self.take_from(&mut state, added, key);
         drop(state);
         taken.map_or_else(|| FrameMemory::on_heap(block), |memory| memory.of(block))
     }
@@ -359,6 +370,10 @@ impl FramePool {
     fn take_from(self: &Arc<Self>, state: &mut State, slab: u32, key: Key) -> Option<FrameMemory> {
         let numbered = state.slabs.get_mut(slab as usize)?.as_mut()?;
         let range = numbered.slab.take(key)?;
+        if numbered.is_stuck {
+            state.stuck_bytes -= range.size_bytes();
+            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
+        }
         let (class, is_full) = (numbered.class, numbered.slab.free_count() == 0);
         state.empty.remove(&slab);
         if let Some(class) = class.map(|class| &mut state.classes[class]) {
@@ -374,14 +389,19 @@ impl FramePool {
         Some(FrameMemory { bytes: Memory::Slab(lent), len: 0 })
     }
 
-    /// Maps a slab, all of it free.
-    fn add_slab(&self, state: &mut State, class: Option<usize>, bytes: usize) -> Option<u32> {
+    /// Maps a slab for blocks of that class or, without one, for one of so many bytes.
+    fn new_slab(&self, class: Option<usize>, bytes: usize) -> Option<Slab> {
         let frame_bytes = class.map_or(bytes, class_bytes);
         let frame_count = match class {
             Some(class) => frame_count(class, self.slab_bytes?),
             None => 1,
         };
-        let slab = Slab::new(frame_bytes, frame_count)?;
+        Slab::new(frame_bytes, frame_count)
+    }
+
+    /// Adds a slab, all of it free. The number that it gets.
+    fn add_slab(&self, state: &mut State, class: Option<usize>, slab: Slab) -> u32 {
+        let frame_count = slab.frame_count();
         self.held_bytes.fetch_add(slab.size_bytes(), Ordering::Relaxed);
         self.free_bytes.fetch_add(slab.free_bytes(), Ordering::Relaxed);
         let numbered = Some(Numbered { slab, class, is_stuck: false });
@@ -399,9 +419,9 @@ impl FramePool {
         if let Some(class) = class.map(|class| &mut state.classes[class]) {
             class.open.insert(number);
             class.can_go.insert(number);
-            class.free_frames += frame_count as usize;
+            class.free_frames += frame_count;
         }
-        Some(number)
+        number
     }
 
     /// Takes a frame back.
@@ -413,10 +433,13 @@ impl FramePool {
         };
         self.held_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
         self.free_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
+        let was_stuck = std::mem::take(&mut numbered.is_stuck);
+        let stuck_bytes = if was_stuck { numbered.slab.free_bytes() } else { 0 };
         numbered.slab.give(range);
         let (class, is_empty) = (numbered.class, numbered.slab.is_empty());
-        let was_left_out =
-            std::mem::take(&mut numbered.is_stuck) || numbered.slab.free_count() == 1;
+        let was_left_out = was_stuck || numbered.slab.free_count() == 1;
+        state.stuck_bytes -= stuck_bytes;
+        self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
         if let Some(class) = class.map(|class| &mut state.classes[class])
             && !is_draining
         {
@@ -454,7 +477,10 @@ impl FramePool {
         }
         self.held_bytes.fetch_sub(slab.size_bytes(), Ordering::Relaxed);
         self.free_bytes.fetch_sub(slab.free_bytes(), Ordering::Relaxed);
-        self.futile_bytes.store(0, Ordering::Relaxed);
+        // A block that has a slab to itself is in nobody's way.
+        if class.is_some() {
+            self.futile_bytes.store(0, Ordering::Relaxed);
+        }
         Some(slab)
     }
 
@@ -476,23 +502,26 @@ impl FramePool {
                 state.draining = state.begin_draining();
             }
             if state.draining.is_none() {
-                let stuck = state.slabs.iter().flatten().filter(|numbered| numbered.is_stuck);
-                let stuck_bytes = stuck.map(|numbered| numbered.slab.free_bytes()).sum();
-                self.stuck_bytes.store(stuck_bytes, Ordering::Relaxed);
                 self.futile_bytes.store(self.free_bytes().max(1), Ordering::Relaxed);
                 return None;
             }
-            if let Some(next) = state.next_of_draining() {
-                return Some(next);
+            let next = state.next_of_draining();
+            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
+            if next.is_some() {
+                return next;
             }
         }
     }
 
-    /// The slab of this frame keeps a block that somebody reads: no other one needs to leave it.
-    pub(super) fn stop_draining(&self, id: FrameId) {
+    /// A block stays in its frame, as somebody reads it: while it does, no other one needs to leave its
+    /// slab.
+    pub(super) fn stop_draining(&self, key: Key, id: FrameId) {
         let mut state = self.state();
-        if state.draining.as_ref().is_some_and(|draining| draining.slab == id.slab) {
+        let is_draining = state.draining.as_ref().is_some_and(|draining| draining.slab == id.slab);
+        let numbered = state.slabs.get(id.slab as usize).and_then(Option::as_ref);
+        if is_draining && numbered.and_then(|n| n.slab.key_at(id.place)) == Some(key) {
             state.end_draining();
+            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
         }
     }
 
@@ -567,6 +596,7 @@ impl State {
         };
         numbered.is_stuck = true;
         let free_count = numbered.slab.free_count();
+        self.stuck_bytes += numbered.slab.free_bytes();
         if let Some(class) = numbered.class.map(|class| &mut self.classes[class])
             && free_count > 0
         {

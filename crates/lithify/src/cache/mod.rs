@@ -7,7 +7,7 @@
 //! - What the cache holds never exceeds what the budget leaves: its limit less everything charged
 //!   beside the cache, and at least the floor it was made with. This holds whenever no insertion
 //!   is under way; uses that grow call [`BlockCache::shrink_to_budget`] or leave it to the next
-//!   insertion. Slabs with a block that somebody reads can exceed it by an eighth.
+//!   insertion. It is exceeded by what is free in slabs where somebody reads a block.
 //! - Bytes that were handed out stay as they are for as long as anyone holds them. When the
 //!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
 //!   block takes the place of others until it is let go.
@@ -161,10 +161,6 @@ const EVICTIONS_FOR_FRAME: usize = 4;
 /// Their slabs may have so much of the budget without a block.
 const KEPT_HELD_DIVISOR: usize = 16;
 
-/// Slabs that cannot go because somebody reads a block of theirs may take the cache over what it may hold by one
-/// in so many bytes of that, before more blocks are evicted in vain.
-const PINNED_DOWN_DIVISOR: usize = 8;
-
 /// A cache is full when less than one in so many bytes of what it may hold is left.
 const UNFILLED_DIVISOR: usize = 8;
 
@@ -185,13 +181,17 @@ struct Part {
     held_bytes: AtomicUsize,
 }
 
+/// How often a shard was drawn by lot. Written where blocks leave, out of the way of those who only read.
+#[derive(Default)]
+#[repr(align(128))]
+struct Lots(AtomicU64);
+
 /// The cache of decompressed blocks; see the room's head for what it promises.
 pub struct BlockCache {
     home: Home,
     bytes_min: usize,
     next_file_id: AtomicU64,
-    /// How often a shard was drawn by lot.
-    lots: AtomicU64,
+    lots: Lots,
     too_large: AtomicU64,
     /// A power of two of them.
     parts: Box<[Part]>,
@@ -211,7 +211,7 @@ impl BlockCache {
             home: Home { budget, pool, kept },
             bytes_min,
             next_file_id: AtomicU64::new(0),
-            lots: AtomicU64::new(0),
+            lots: Lots::default(),
             too_large: AtomicU64::new(0),
             parts: (0..shard_count)
                 .map(|_| Part { shard: Mutex::new(Shard::new()), held_bytes: AtomicUsize::new(0) })
@@ -249,6 +249,7 @@ impl BlockCache {
     fn is_unfilled(&self, raw_bytes: usize) -> bool {
         let capacity_bytes = self.capacity_bytes();
         let used_bytes = self.home.budget.used_bytes(MemoryUse::Cache) + raw_bytes;
+        let used_bytes = used_bytes + self.home.pool.stuck_bytes();
         used_bytes <= capacity_bytes - capacity_bytes / UNFILLED_DIVISOR
     }
 
@@ -363,7 +364,8 @@ impl BlockCache {
 
     /// The bytes that the cache may hold now.
     pub fn capacity_bytes(&self) -> usize {
-        let beside = self.home.budget.used_beside_cache_bytes();
+        let kept_bytes = self.home.kept.held_bytes();
+        let beside = self.home.budget.used_beside_cache_bytes() + kept_bytes;
         self.home.budget.limit_bytes().saturating_sub(beside).max(self.bytes_min)
     }
 
@@ -400,7 +402,7 @@ impl BlockCache {
 
     /// What blocks and the frames that wait for others take.
     fn cache_bytes(&self) -> usize {
-        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.held_bytes()
+        self.home.budget.used_bytes(MemoryUse::Cache) + self.home.pool.held_bytes()
     }
 
     /// Makes room for `bytes` more: evicts, first from the shard `index` unless another is fuller, and
@@ -418,8 +420,9 @@ impl BlockCache {
                 continue;
             }
             let excess_bytes = self.cache_bytes().saturating_sub(capacity_bytes);
-            let is_bearable = excess_bytes <= capacity_bytes / PINNED_DOWN_DIVISOR;
-            if is_empty || (is_bearable && pool.is_pinned_down(capacity_bytes)) {
+            // To evict more would free frames and no memory.
+            let is_in_vain = excess_bytes <= pool.stuck_bytes();
+            if is_empty || (is_in_vain && pool.is_pinned_down(capacity_bytes)) {
                 return;
             }
             match self.evict(index) {
@@ -446,7 +449,7 @@ impl BlockCache {
     /// A shard by lot, the same ones in every run. Shards in turn would not do: two threads, or two
     /// steps of one, fall into step, and each takes from every other shard only.
     fn any_shard(&self) -> usize {
-        let lot = self.lots.fetch_add(1, Ordering::Relaxed);
+        let lot = self.lots.0.fetch_add(1, Ordering::Relaxed);
         self.shard_of(Key::new(u64::MAX, lot))
     }
 
@@ -475,7 +478,10 @@ impl BlockCache {
         let shard = self.shard_of(key);
         let departure = self.change(shard, |shard| shard.depart(key, id, false));
         let memory = match departure {
-            None => return false,
+            None => {
+                self.home.pool.stop_draining(key, id);
+                return false;
+            }
             Some(Departure::Moves(bytes)) => self.home.pool.take_to_move(key, &bytes),
             Some(Departure::Leaves(frame)) => {
                 frame.leave_cache();
@@ -494,7 +500,7 @@ impl BlockCache {
         let frame = Frame::cached(memory, &self.home.budget);
         let unneeded = self.change(shard, |shard| shard.exchange(key, id, charged_bytes, frame));
         if unneeded.leave_cache() {
-            self.home.pool.stop_draining(id);
+            self.home.pool.stop_draining(key, id);
         }
         true
     }

@@ -37,6 +37,14 @@ thread_local! {
     static RAW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
+/// A block that its reader keeps, without much memory of a larger one that the thread read before.
+pub(super) fn handed_out(mut raw: Vec<u8>) -> Bytes {
+    if raw.capacity() / 2 > raw.len() {
+        raw.shrink_to_fit();
+    }
+    Bytes::from(raw)
+}
+
 /// Leaves a block's memory to the next one that this thread reads: it is then decoded into what the
 /// processor's cache holds.
 pub(super) fn give_back_buffer(raw: Vec<u8>) {
@@ -221,7 +229,7 @@ impl TableReader {
                 give_back_buffer(raw);
                 Ok(frame)
             }
-            _ => Ok(Bytes::from(raw)),
+            _ => Ok(handed_out(raw)),
         }
     }
 
@@ -284,7 +292,7 @@ impl TableReader {
                 give_back_buffer(raw);
                 frame
             }
-            _ => Bytes::from(raw),
+            _ => handed_out(raw),
         }
     }
 

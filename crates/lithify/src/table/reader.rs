@@ -10,7 +10,7 @@ use super::footer::{FOOTER_SIZE, Footer};
 use super::heat::{Heat, Loads};
 use super::index::{IndexBlock, IndexRecord};
 use super::index_walk::IndexWalk;
-use super::load::{MetaBytes, MetaKind, give_back_buffer};
+use super::load::{MetaBytes, MetaKind, give_back_buffer, handed_out};
 pub(super) use super::load::{book_decompression, check_data_block, decode, decode_by};
 use super::partitions::KeptPartitions;
 use super::properties::TableProperties;
@@ -311,7 +311,7 @@ impl TableReader {
         let small_max = raw.len() / COPIED_VALUE_DIVISOR;
         Ok(match found {
             Some((trailer, range)) if range.len() > small_max => {
-                Some((trailer, Slice::from_bytes(Bytes::from(raw).slice(range))))
+                Some((trailer, Slice::from_bytes(handed_out(raw).slice(range))))
             }
             found => {
                 let entry = found.map(|(trailer, range)| (trailer, Slice::copy_from(&raw[range])));
