@@ -115,7 +115,7 @@ fn wrapped(line: &str, columns: usize) -> String {
     text
 }
 
-/// Refuses an option's list that names something twice. `hint` goes on from there.
+/// Refuses an option's list that names something twice. `hint` continues the sentence.
 pub fn refuse_repetition<T: Display>(option: &str, list: &[T], hint: &str) -> Result<(), Fault> {
     let names: Vec<String> = list.iter().map(ToString::to_string).collect();
     match names.iter().enumerate().find(|(index, name)| names[..*index].contains(name)) {
