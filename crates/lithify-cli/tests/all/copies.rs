@@ -194,7 +194,7 @@ fn backups_are_made_listed_restored_and_deleted() {
             "expected a sequence number",
         ),
         (&["checkpoint", "nothing.db", "no.db"], "there is no database here"),
-        (&["backup", "create", "rocks.db", "first.db"], "no backup store in "),
+        (&["backup", "create", "rocks.db", "first.db"], "no backup store here"),
     ] {
         let (_, error) = expect(place, 2, refused);
         assert!(error.contains(part), "{error}");
