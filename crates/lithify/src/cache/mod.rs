@@ -15,7 +15,7 @@
 //!   one block per shard. One pass over cold blocks inserted like any others displaces at most
 //!   the tenth of the cache that new blocks go through.
 //! - Where blocks leave before they are used again, [`BlockCache::wants`] says so of most of
-//!   them, and whoever reads one for a single entry takes it past the cache.
+//!   them, and whoever reads one for a single entry or a short scan takes it past the cache.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.

@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::base::{Level, Trailer};
-use crate::manifest::Version;
+use crate::manifest::{TableFile, Version};
 use crate::table::{ReadContext, TableCursor};
 use std::sync::Arc;
 
@@ -72,8 +72,7 @@ impl LevelCursor {
         trailer: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
-        let tables = self.version.level(self.level);
-        let index = tables.partition_point(|table| table.metadata.range.ends_before(key));
+        let index = self.version.first_to_reach(self.level, key);
         if self.open(index)? {
             self.with_table(|table| table.seek(key, trailer, context))?;
         }
@@ -86,8 +85,11 @@ impl LevelCursor {
         trailer: Trailer,
         context: &mut ReadContext<'_>,
     ) -> Result<()> {
+        let reaching = self.version.first_to_reach(self.level, key);
+        let begins_in_time =
+            |table: &Arc<TableFile>| usize::from(table.metadata.range.smallest[..] <= *key);
         let tables = self.version.level(self.level);
-        let count = tables.partition_point(|table| &table.metadata.range.smallest[..] <= key);
+        let count = reaching + tables.get(reaching).map_or(0, begins_in_time);
         match count.checked_sub(1) {
             Some(index) if self.open(index)? => {
                 self.with_table(|table| table.seek_for_prev(key, trailer, context))?;

@@ -8,15 +8,16 @@
 use super::merging::Lead;
 use super::{DeadRanges, FamilyRows, MergingCursor, TombstoneSet};
 use crate::base::{
-    COMMIT_SEQUENCE_MAX, SequenceNumber, Trailer, ValueKind, compare_keys, key_behind,
+    COMMIT_SEQUENCE_MAX, Level, SequenceNumber, Trailer, ValueKind, compare_keys, key_behind,
 };
 use crate::fs::Environment;
-use crate::manifest::{KeyRange, TableFile};
+use crate::manifest::{KeyRange, Version};
 use crate::retention::Expiry;
 use crate::stats::WorkMeter;
 use crate::table::ReadContext;
 use crate::{Error, Result};
 use folding::Folding;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The keys that a cursor may show: from `lower` on, up to but without `upper`.
@@ -44,19 +45,9 @@ impl Bounds {
             && !self.lower.as_ref().is_some_and(|lower| range.ends_before(lower))
     }
 
-    /// The tables of a sorted level that may hold keys within the bounds.
-    pub(crate) fn clip<'t>(&self, tables: &'t [Arc<TableFile>]) -> &'t [Arc<TableFile>] {
-        let start = match &self.lower {
-            Some(lower) => tables.partition_point(|table| table.metadata.range.ends_before(lower)),
-            None => 0,
-        };
-        let end = match &self.upper {
-            Some(upper) => {
-                tables.partition_point(|table| table.metadata.range.smallest[..] < upper[..])
-            }
-            None => tables.len(),
-        };
-        tables.get(start..end).unwrap_or(&[])
+    /// The places of the tables of a sorted level that may hold keys within the bounds.
+    pub(crate) fn places_in(&self, version: &Version, level: Level) -> Range<usize> {
+        version.places_between(level, self.lower.as_deref(), self.upper.as_deref())
     }
 }
 

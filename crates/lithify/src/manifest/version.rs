@@ -11,6 +11,7 @@ use crate::table::TableReader;
 use crate::{Error, ErrorKind, Result};
 use std::cmp::Ordering;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The user keys that a table covers: from `smallest` to `largest`, both included unless
@@ -238,6 +239,8 @@ pub struct Version {
     levels: Vec<Vec<Arc<TableFile>>>,
     /// Of the largest keys of the tables of each level but the first.
     largest_words: Vec<KeyWords>,
+    /// The places of the tables with range tombstones, by level.
+    deleting: Vec<Box<[usize]>>,
 }
 
 impl Version {
@@ -265,7 +268,11 @@ impl Version {
             0 => KeyWords::default(),
             _ => KeyWords::new(tables.iter().map(|table| &table.metadata.range.largest[..])),
         });
-        Version { largest_words: largest_words.collect(), levels }
+        let deleting = levels.iter().map(|tables| {
+            let deletes = |place: &usize| tables[*place].metadata.range_tombstones > 0;
+            (0..tables.len()).filter(deletes).collect()
+        });
+        Version { largest_words: largest_words.collect(), deleting: deleting.collect(), levels }
     }
 
     /// The tables of all levels, for making the next version.
@@ -311,9 +318,48 @@ impl Version {
         if level == 0 {
             return tables.iter().any(|table| table.metadata.range.overlaps(range));
         }
-        let index =
-            tables.partition_point(|table| table.metadata.range.ends_before(&range.smallest));
-        tables.get(index).is_some_and(|table| table.metadata.range.overlaps(range))
+        let place = self.first_to_reach(level, &range.smallest);
+        tables.get(place).is_some_and(|table| table.metadata.range.overlaps(range))
+    }
+
+    /// In a level below 0: the place of the first table that does not end before `key`; the number of
+    /// tables if all do.
+    #[inline]
+    pub fn first_to_reach(&self, level: Level, key: &[u8]) -> usize {
+        let candidates = self.largest_words[level].candidates(key);
+        let same = &self.levels[level][candidates.clone()];
+        candidates.start + same.partition_point(|table| table.metadata.range.ends_before(key))
+    }
+
+    /// In a level below 0: the places of the tables that may hold keys from `lower` on, up to but
+    /// without `upper`.
+    pub fn places_between(
+        &self,
+        level: Level,
+        lower: Option<&[u8]>,
+        upper: Option<&[u8]>,
+    ) -> Range<usize> {
+        let tables = &self.levels[level];
+        let start = lower.map_or(0, |lower| self.first_to_reach(level, lower));
+        let Some(upper) = upper else { return start..tables.len() };
+        let reaching = self.first_to_reach(level, upper);
+        let begins_before =
+            |table: &Arc<TableFile>| usize::from(table.metadata.range.smallest[..] < *upper);
+        let end = reaching + tables.get(reaching).map_or(0, begins_before);
+        start..end.max(start)
+    }
+
+    /// The tables at these places of a level that have range tombstones. What it takes does not grow with
+    /// the tables: every cursor asks.
+    pub fn with_range_tombstones(
+        &self,
+        level: Level,
+        places: Range<usize>,
+    ) -> impl Iterator<Item = &Arc<TableFile>> {
+        let deleting = &self.deleting[level];
+        let start = deleting.partition_point(|place| *place < places.start);
+        let deleting = deleting[start..].iter().take_while(move |place| **place < places.end);
+        deleting.map(move |place| &self.levels[level][*place])
     }
 
     /// In a level below 0: the one table that may hold `key`.
@@ -322,11 +368,8 @@ impl Version {
         if tables.is_empty() {
             return None;
         }
-        let candidates = self.largest_words[level].candidates(key);
-        let same = &tables[candidates.clone()];
-        let behind = same.partition_point(|table| table.metadata.range.ends_before(key));
         tables
-            .get(candidates.start + behind)
+            .get(self.first_to_reach(level, key))
             .filter(|table| &table.metadata.range.smallest[..] <= key)
     }
 
@@ -390,5 +433,50 @@ mod tests {
         assert_eq!(version.overlapping(1, &range("d", "=m")).len(), 2);
         assert_eq!((version.deepest_level(), version.level_count()), (Some(1), 3));
         assert_eq!(version.level_bytes(1), 2 << 40);
+    }
+
+    #[test]
+    fn searches_find_what_a_look_at_each_table_finds() {
+        let table = |number: u64, range_tombstones, range: KeyRange| {
+            TableFile::new(super::FileMetadata { number, range_tombstones, range, ..metadata() })
+        };
+        // Tables that touch, with a gap, of one key, and with keys whose first eight bytes are alike.
+        let tables = vec![
+            table(1, 0, range("b", "d")),
+            table(2, 3, range("d", "=f")),
+            table(3, 1, range("k", "=k")),
+            table(4, 0, range("keys of rows 1", "=keys of rows 3")),
+            table(5, 2, range("keys of rows 4", "keys of rows 5")),
+            table(6, 0, range("keys of rows 5", "=x")),
+        ];
+        let version = Version::new(vec![vec![], tables.clone(), vec![]]);
+        let mut keys: Vec<Vec<u8>> = (b'a'..=b'z').map(|letter| vec![letter]).collect();
+        keys.extend([vec![], vec![255; 20]]);
+        keys.extend((0..7).map(|digit| format!("keys of rows {digit}").into_bytes()));
+        let bounds = || keys.iter().map(|key| Some(&key[..])).chain([None]);
+        for (lower, upper) in bounds().flat_map(|lower| bounds().map(move |upper| (lower, upper))) {
+            let is_within = |table: &&std::sync::Arc<TableFile>| {
+                let range = &table.metadata.range;
+                lower.is_none_or(|lower| !range.ends_before(lower))
+                    && upper.is_none_or(|upper| range.smallest[..] < *upper)
+            };
+            let numbers = |tables: &mut dyn Iterator<Item = &std::sync::Arc<TableFile>>| {
+                tables.map(|table| table.metadata.number).collect::<Vec<_>>()
+            };
+            let places = version.places_between(1, lower, upper);
+            let found = &version.level(1)[places.clone()];
+            let expected = match lower.zip(upper).is_some_and(|(lower, upper)| lower >= upper) {
+                // A range of tables around bounds without keys is left out or is not: either is right.
+                true => numbers(&mut found.iter()),
+                false => numbers(&mut tables.iter().filter(is_within)),
+            };
+            assert_eq!(numbers(&mut found.iter()), expected, "{lower:?} {upper:?}");
+            let mut deleting = version.with_range_tombstones(1, places);
+            let of_expected =
+                |number: &u64| tables[*number as usize - 1].metadata.range_tombstones > 0;
+            let expected: Vec<u64> = expected.into_iter().filter(of_expected).collect();
+            assert_eq!(numbers(&mut deleting), expected, "{lower:?} {upper:?}");
+            assert!(version.places_between(2, lower, upper).is_empty());
+        }
     }
 }

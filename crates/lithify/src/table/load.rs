@@ -15,6 +15,7 @@ use super::index::IndexRecord;
 use super::prefetch::prefetch_data_block;
 use super::read_ahead::ReadAhead;
 use super::reader::{ReadContext, TableReader};
+use crate::base::{Charge, MemoryUse};
 use crate::cache::{BlockCache, BlockKind, KeptBlock, KeptShare};
 use crate::codec::{CodecId, ContextPool, Decompressor};
 use crate::fs::Advice;
@@ -38,18 +39,42 @@ thread_local! {
 }
 
 /// A block that its reader keeps, without much memory of a larger one that the thread read before.
-pub(super) fn handed_out(mut raw: Vec<u8>) -> Bytes {
+pub(super) fn handed_out(raw: Vec<u8>) -> Bytes {
+    Bytes::from(trimmed(raw))
+}
+
+fn trimmed(mut raw: Vec<u8>) -> Vec<u8> {
     if raw.capacity() / 2 > raw.len() {
         raw.shrink_to_fit();
     }
-    Bytes::from(raw)
+    raw
 }
 
 /// Leaves a block's memory to the next one that this thread reads: it is then decoded into what the
 /// processor's cache holds.
 pub(super) fn give_back_buffer(raw: Vec<u8>) {
     if raw.capacity() <= SCRATCH_SIZE_MAX {
-        RAW.set(raw);
+        // The last holder of a block may be a thread that ends: its memory then just goes.
+        let _ = RAW.try_with(|buffer| buffer.set(raw));
+    }
+}
+
+/// A block that a cursor stands in and the cache does not hold. Its memory is charged as long as somebody reads
+/// it, and is then the next block's.
+struct PassedBlock {
+    raw: Vec<u8>,
+    _charge: Option<Charge>,
+}
+
+impl AsRef<[u8]> for PassedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.raw
+    }
+}
+
+impl Drop for PassedBlock {
+    fn drop(&mut self) {
+        give_back_buffer(std::mem::take(&mut self.raw));
     }
 }
 
@@ -185,7 +210,8 @@ impl TableReader {
     }
 
     /// A data block's frame for a cursor, from the cache or read: it reads ahead while it goes from block
-    /// to block. What was read ahead is taken into the cache as a scan's.
+    /// to block. What was read ahead is taken into the cache as a scan's. Of other blocks those that nobody
+    /// would use again are read past the cache.
     pub(super) fn data_block_ahead(
         &self,
         record: &IndexRecord,
@@ -205,7 +231,10 @@ impl TableReader {
                 true => self.heat.note_scan(raw.len()),
                 false => self.heat.note_point(),
             }
-            return Ok(self.cached(record, raw, context));
+            return Ok(match self.wants_data_block(record, context) {
+                true => self.cached(record, raw, context),
+                false => self.passed(raw),
+            });
         }
         if !ahead.holds(handle) {
             // The index has proved that the block lies before it.
@@ -229,8 +258,18 @@ impl TableReader {
                 give_back_buffer(raw);
                 Ok(frame)
             }
-            _ => Ok(handed_out(raw)),
+            _ => Ok(self.passed(raw)),
         }
+    }
+
+    /// A block for a cursor that the cache does not take in.
+    fn passed(&self, raw: Vec<u8>) -> Bytes {
+        let raw = trimmed(raw);
+        let charge = self
+            .cache
+            .as_ref()
+            .map(|(cache, _)| cache.budget().charge(MemoryUse::Pinned, raw.capacity()));
+        Bytes::from_owner(PassedBlock { raw, _charge: charge })
     }
 
     /// The frames of several data blocks, which ascend: those that are not in the cache are all

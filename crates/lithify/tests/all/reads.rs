@@ -1,6 +1,7 @@
 //! Reads of many keys and rows: the same answers as one by one, with few reads of the files.
 
 use crate::support::{PATH, Parts, Random, small_options};
+use lithify::base::MemoryUse;
 use lithify::fs::{CountingFileSystem, World};
 use lithify::stats::{Counter, StatisticsSnapshot};
 use lithify::{CfOptions, ColumnFamily, Compression, Db, ErrorKind, Options};
@@ -255,12 +256,14 @@ fn direct_reads_are_refused_where_there_are_none() {
     Db::open_in(PATH, small_options(), parts.world()).unwrap();
 }
 
-#[test]
-fn gets_that_pass_the_cache_by_find_the_same() {
-    let value = |number: u64| {
-        let bytes = if number.is_multiple_of(50) { 6_000 } else { 92 };
-        Random(number).bytes(bytes)
-    };
+/// The value of a row: one in fifty is nearly a block.
+fn value(number: u64) -> Vec<u8> {
+    Random(number).bytes(if number.is_multiple_of(50) { 6_000 } else { 92 })
+}
+
+/// Databases of compacted rows at the even numbers, each in another codec, that hold a multiple of what their
+/// cache does.
+fn beyond_the_cache(each: impl Fn(&Db, &ColumnFamily, &str)) {
     for codec in ["none", "lz4", "zstd-1"] {
         let parts = Parts::new(3);
         let options = Options { memory_budget_bytes: SMALL_BUDGET_BYTES, ..small_options() };
@@ -272,6 +275,16 @@ fn gets_that_pass_the_cache_by_find_the_same() {
         }
         family.flush().unwrap();
         family.compact_range(None, None).unwrap();
+        each(&db, &family, codec);
+        let cache = db.stats().cache;
+        assert!(cache.unwanted > 2_000, "{codec}: {cache:?}");
+        assert!(cache.used_bytes <= cache.capacity_bytes, "{codec}: {cache:?}");
+    }
+}
+
+#[test]
+fn gets_that_pass_the_cache_by_find_the_same() {
+    beyond_the_cache(|_, family, codec| {
         let mut random = Random(4);
         for _ in 0..8_000 {
             let number = random.next() % ROWS;
@@ -279,8 +292,43 @@ fn gets_that_pass_the_cache_by_find_the_same() {
             assert_eq!(found.as_deref(), Some(&value(number)[..]), "{codec}, {number}");
             assert_eq!(family.get(key(2 * number + 1)).unwrap(), None, "{codec}, {number}");
         }
-        let cache = db.stats().cache;
-        assert!(cache.unwanted > 2_000, "{codec}: {cache:?}");
-        assert!(cache.used_bytes <= cache.capacity_bytes, "{codec}: {cache:?}");
-    }
+    });
+}
+
+#[test]
+fn cursors_that_pass_the_cache_by_find_the_same() {
+    beyond_the_cache(|db, family, codec| {
+        let pinned_bytes = || {
+            let memory = db.stats().memory;
+            let figure = memory.iter().find(|figure| figure.memory_use == MemoryUse::Pinned);
+            figure.map_or(0, |figure| figure.used_bytes)
+        };
+        let mut random = Random(5);
+        let mut kept = Vec::new();
+        for turn in 0..8_000 {
+            let number = 3 + random.next() % (ROWS - 6);
+            let from = key(2 * number);
+            let other = 3 + random.next() % (ROWS - 6);
+            let ahead = family.range(&from[..]..).take(3).zip(number..);
+            let back = family.range(..&key(2 * other)[..]).rev().take(3).zip((0..other).rev());
+            for (row, number) in ahead.chain(back) {
+                let (found, found_value) = row.unwrap();
+                let expected = (&key(2 * number)[..], &value(number)[..]);
+                assert_eq!((&*found, &*found_value), expected, "{codec}");
+            }
+            if turn % 100 == 0 {
+                let number = random.next() % ROWS;
+                let mut cursor = family.cursor(..).unwrap();
+                assert!(cursor.seek(key(2 * number)).unwrap());
+                kept.push((number, cursor));
+            }
+        }
+        // What cursors stand in stays as it is, counts as long as it is, and may end on any thread.
+        for (number, cursor) in &kept {
+            assert_eq!(cursor.value(), value(*number), "{codec}");
+        }
+        let with_kept = pinned_bytes();
+        std::thread::spawn(move || drop(kept)).join().unwrap();
+        assert!(with_kept > 0 && pinned_bytes() == 0, "{codec}: {with_kept}, {}", pinned_bytes());
+    });
 }

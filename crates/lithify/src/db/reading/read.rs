@@ -478,10 +478,11 @@ impl SourceFinder<'_> {
             }
         }
         for level in 1..view.version.level_count() {
-            let tables = self.bounds.clip(view.version.level(level));
-            for table in tables {
+            let places = self.bounds.places_in(&view.version, level);
+            for table in view.version.with_range_tombstones(level, places.clone()) {
                 self.push_tombstones(table)?;
             }
+            let tables = view.version.level(level).get(places).unwrap_or_default();
             let nothing_there = match tables {
                 [] => true,
                 [table] => self.is_excluded(table)?,
