@@ -217,8 +217,6 @@ struct State {
     /// Slabs without a block.
     empty: BTreeSet<u32>,
     draining: Option<Draining>,
-    /// What is free in slabs that were drained in vain.
-    stuck_bytes: usize,
     /// A slab without blocks goes at once.
     keeps_none: bool,
 }
@@ -234,7 +232,7 @@ pub(super) struct FramePool {
     free_bytes: AtomicUsize,
     /// The same when there last was no slab that could go; 0: there may be one.
     futile_bytes: AtomicUsize,
-    /// What of the free frames lies in slabs that were drained in vain: a copy of the state's.
+    /// What of the free frames lies in slabs that were drained in vain.
     stuck_bytes: AtomicUsize,
 }
 
@@ -260,7 +258,6 @@ impl FramePool {
                 classes: std::iter::repeat_with(Class::default).take(CLASS_COUNT).collect(),
                 empty: BTreeSet::new(),
                 draining: None,
-                stuck_bytes: 0,
                 keeps_none,
             }),
             held_bytes: AtomicUsize::new(0),
@@ -371,8 +368,7 @@ impl FramePool {
         let numbered = state.slabs.get_mut(slab as usize)?.as_mut()?;
         let range = numbered.slab.take(key)?;
         if numbered.is_stuck {
-            state.stuck_bytes -= range.size_bytes();
-            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
+            self.stuck_bytes.fetch_sub(range.size_bytes(), Ordering::Relaxed);
         }
         let (class, is_full) = (numbered.class, numbered.slab.free_count() == 0);
         state.empty.remove(&slab);
@@ -434,12 +430,12 @@ impl FramePool {
         self.held_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
         self.free_bytes.fetch_add(range.size_bytes(), Ordering::Relaxed);
         let was_stuck = std::mem::take(&mut numbered.is_stuck);
-        let stuck_bytes = if was_stuck { numbered.slab.free_bytes() } else { 0 };
+        if was_stuck {
+            self.stuck_bytes.fetch_sub(numbered.slab.free_bytes(), Ordering::Relaxed);
+        }
         numbered.slab.give(range);
         let (class, is_empty) = (numbered.class, numbered.slab.is_empty());
         let was_left_out = was_stuck || numbered.slab.free_count() == 1;
-        state.stuck_bytes -= stuck_bytes;
-        self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
         if let Some(class) = class.map(|class| &mut state.classes[class])
             && !is_draining
         {
@@ -466,8 +462,11 @@ impl FramePool {
     fn remove(&self, state: &mut State, number: u32) -> Option<Slab> {
         state.empty.remove(&number);
         let is_draining = state.draining.as_ref().is_some_and(|draining| draining.slab == number);
-        let Numbered { slab, class, .. } = state.slabs.get_mut(number as usize)?.take()?;
+        let Numbered { slab, class, is_stuck } = state.slabs.get_mut(number as usize)?.take()?;
         state.vacant.push(number);
+        if is_stuck {
+            self.stuck_bytes.fetch_sub(slab.free_bytes(), Ordering::Relaxed);
+        }
         if is_draining {
             state.draining = None;
         } else if let Some(class) = class.map(|class| &mut state.classes[class]) {
@@ -505,11 +504,27 @@ impl FramePool {
                 self.futile_bytes.store(self.free_bytes().max(1), Ordering::Relaxed);
                 return None;
             }
-            let next = state.next_of_draining();
-            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
-            if next.is_some() {
-                return next;
+            if let Some(next) = state.next_of_draining() {
+                return Some(next);
             }
+            self.end_draining(&mut state);
+        }
+    }
+
+    /// Opens the slab that is drained again: it still has blocks.
+    fn end_draining(&self, state: &mut State) {
+        let Some(Draining { slab: number, .. }) = state.draining.take() else { return };
+        let Some(numbered) = state.slabs.get_mut(number as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        numbered.is_stuck = true;
+        self.stuck_bytes.fetch_add(numbered.slab.free_bytes(), Ordering::Relaxed);
+        let free_count = numbered.slab.free_count();
+        if let Some(class) = numbered.class.map(|class| &mut state.classes[class])
+            && free_count > 0
+        {
+            class.open.insert(number);
+            class.free_frames += free_count;
         }
     }
 
@@ -520,8 +535,7 @@ impl FramePool {
         let is_draining = state.draining.as_ref().is_some_and(|draining| draining.slab == id.slab);
         let numbered = state.slabs.get(id.slab as usize).and_then(Option::as_ref);
         if is_draining && numbered.and_then(|n| n.slab.key_at(id.place)) == Some(key) {
-            state.end_draining();
-            self.stuck_bytes.store(state.stuck_bytes, Ordering::Relaxed);
+            self.end_draining(&mut state);
         }
     }
 
@@ -572,8 +586,7 @@ impl State {
         (class.free_frames >= slab.frame_count()).then_some(number)
     }
 
-    /// The next block of the slab that is drained. At the end of a slab that still has blocks it is opened
-    /// again.
+    /// The next block of the slab that is drained; `None` at its end.
     fn next_of_draining(&mut self) -> Option<(Key, FrameId)> {
         let draining = self.draining.as_mut()?;
         let number = draining.slab;
@@ -585,24 +598,7 @@ impl State {
                 return Some((key, FrameId { slab: number, place }));
             }
         }
-        self.end_draining();
         None
-    }
-
-    fn end_draining(&mut self) {
-        let Some(Draining { slab: number, .. }) = self.draining.take() else { return };
-        let Some(numbered) = self.slabs.get_mut(number as usize).and_then(Option::as_mut) else {
-            return;
-        };
-        numbered.is_stuck = true;
-        let free_count = numbered.slab.free_count();
-        self.stuck_bytes += numbered.slab.free_bytes();
-        if let Some(class) = numbered.class.map(|class| &mut self.classes[class])
-            && free_count > 0
-        {
-            class.open.insert(number);
-            class.free_frames += free_count;
-        }
     }
 }
 
@@ -754,13 +750,25 @@ mod tests {
         }
         assert_eq!(pool.held_bytes(), held_bytes);
         assert!(!pool.is_stocked(held_bytes), "trying again is of no use");
+        assert_eq!(pool.stuck_bytes(), 20 * 7 * (8 << 10));
         // Their frames are there for others all the same.
         let again = frames(&pool, 8 << 10, 140);
         assert!(pool.held_bytes() < 4096 * 20);
+        assert_eq!(pool.stuck_bytes(), 0);
         drop(again);
         drop(kept);
         while pool.give_back_empty() {}
         assert_eq!(pool.held_bytes(), 0);
+    }
+
+    #[test]
+    fn a_slab_that_ran_empty_before_it_was_drained_is_not_stuck_once_it_is_gone() {
+        let pool = pool();
+        drop(frames(&pool, 8 << 10, 8));
+        assert!(pool.next_to_depart().is_none());
+        assert_eq!(pool.stuck_bytes(), 8 * (8 << 10));
+        assert!(pool.give_back_empty());
+        assert_eq!((pool.stuck_bytes(), pool.held_bytes()), (0, 0));
     }
 
     #[test]

@@ -12,8 +12,9 @@
 //!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
 //!   block takes the place of others until it is let go.
 //! - A scan inserted as such ([`BlockCache::insert_scan`]) displaces its own blocks, after about
-//!   one block per shard. One pass over cold blocks inserted like any others displaces at most
-//!   the tenth of the cache that new blocks go through.
+//!   one block per shard; cursors insert theirs as long as there is room ([`BlockCache::has_room`]).
+//!   One pass over cold blocks inserted like any others displaces at most the tenth of the cache that
+//!   new blocks go through.
 //! - Where blocks leave before they are used again, [`BlockCache::wants`] says so of most of
 //!   them, and whoever reads one for a single entry or a short scan takes it past the cache.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
@@ -253,7 +254,8 @@ impl BlockCache {
         used_bytes <= capacity_bytes - capacity_bytes / UNFILLED_DIVISOR
     }
 
-    fn has_room(&self, bytes: usize) -> bool {
+    /// Whether so many bytes more are within what the cache may hold, as it is now.
+    pub fn has_room(&self, bytes: usize) -> bool {
         self.cache_bytes() + bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
     }
 

@@ -210,8 +210,8 @@ impl TableReader {
     }
 
     /// A data block's frame for a cursor, from the cache or read: it reads ahead while it goes from block
-    /// to block. What was read ahead is taken into the cache as a scan's. Of other blocks those that nobody
-    /// would use again are read past the cache.
+    /// to block. What was read ahead is taken into the cache as a scan's as long as that has room. Of other
+    /// blocks those that nobody would use again are read past the cache.
     pub(super) fn data_block_ahead(
         &self,
         record: &IndexRecord,
@@ -253,7 +253,7 @@ impl TableReader {
         let raw = self.decode_data(record, ahead.stored(handle), context)?;
         self.heat.note_scan(raw.len());
         match &self.cache {
-            Some((cache, file_id)) if context.fill_cache => {
+            Some((cache, file_id)) if context.fill_cache && cache.has_room(raw.len()) => {
                 let frame = cache.insert_scan(*file_id, handle.offset, BlockKind::Data, &raw);
                 give_back_buffer(raw);
                 Ok(frame)
@@ -541,4 +541,48 @@ pub(super) fn check_data_block(raw: &[u8], record: &IndexRecord) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn large_buffer() -> Vec<u8> {
+        let mut raw = Vec::with_capacity(256 << 10);
+        raw.resize(8 << 10, 7);
+        raw
+    }
+
+    #[test]
+    fn a_block_that_is_kept_keeps_little_memory_of_a_larger_one() {
+        let kept = handed_out(large_buffer()).try_into_mut().unwrap();
+        assert!(kept.capacity() < 16 << 10, "{} bytes", kept.capacity());
+        let mut fitting = Vec::with_capacity(9 << 10);
+        fitting.resize(8 << 10, 7);
+        let kept = handed_out(fitting).try_into_mut().unwrap();
+        assert_eq!(kept.capacity(), 9 << 10, "no copy for little");
+    }
+
+    #[test]
+    fn a_block_that_was_passed_by_leaves_its_memory_to_the_next() {
+        let raw = trimmed(large_buffer());
+        let (start, capacity) = (raw.as_ptr(), raw.capacity());
+        let passed = Bytes::from_owner(PassedBlock { raw, _charge: None });
+        let part = passed.slice(100..200);
+        drop(passed);
+        assert_eq!(part, [7; 100][..]);
+        assert_eq!(RAW.take().capacity(), 0, "somebody reads it");
+        drop(part);
+        let next = RAW.take();
+        assert_eq!((next.as_ptr(), next.capacity()), (start, capacity));
+        // One that a thread reads last as it ends just goes.
+        let passed = Bytes::from_owner(PassedBlock { raw: next, _charge: None });
+        std::thread::spawn(move || {
+            thread_local!(static LAST: RefCell<Option<Bytes>> = const { RefCell::new(None) });
+            LAST.set(Some(passed));
+            RAW.set(vec![1]);
+        })
+        .join()
+        .unwrap();
+    }
 }
