@@ -12,11 +12,10 @@
 //!   block leaves the cache before that, its charge moves to [`MemoryUse::Pinned`], so a pinned
 //!   block takes the place of others until it is let go.
 //! - A scan inserted as such ([`BlockCache::insert_scan`]) displaces its own blocks, after about
-//!   one block per shard; cursors insert theirs as long as there is room ([`BlockCache::has_room`]).
-//!   One pass over cold blocks inserted like any others displaces at most the tenth of the cache that
-//!   new blocks go through.
+//!   one block per shard. One pass over cold blocks inserted like any others displaces at most
+//!   the tenth of the cache that new blocks go through.
 //! - Where blocks leave before they are used again, [`BlockCache::wants`] says so of most of
-//!   them, and whoever reads one for a single entry or a short scan takes it past the cache.
+//!   them, and [`BlockCache::wants_scan`] of those of scans. Readers take them past the cache.
 //! - Index and filter blocks that tables keep ([`BlockCache::keep`]) take at most a quarter of the
 //!   budget, and partitions of indexes nothing of the second half of that; what is beyond goes
 //!   through the cache like data.
@@ -245,6 +244,13 @@ impl BlockCache {
         is_wanted || self.is_unfilled(raw_bytes)
     }
 
+    /// The same of a scan's block: where hardly any is found before it leaves, most are not, unless there is
+    /// room.
+    pub fn wants_scan(&self, file_id: u64, offset: u64, raw_bytes: usize) -> bool {
+        let key = Key::new(file_id, offset);
+        self.shard(self.shard_of(key)).wants_scan() || self.has_room(raw_bytes)
+    }
+
     /// Whether a block would find room without anybody's leaving. A full cache has a little room now and then,
     /// as slabs go: that is for what is wanted.
     fn is_unfilled(&self, raw_bytes: usize) -> bool {
@@ -254,8 +260,7 @@ impl BlockCache {
         used_bytes <= capacity_bytes - capacity_bytes / UNFILLED_DIVISOR
     }
 
-    /// Whether so many bytes more are within what the cache may hold, as it is now.
-    pub fn has_room(&self, bytes: usize) -> bool {
+    fn has_room(&self, bytes: usize) -> bool {
         self.cache_bytes() + bytes + frame::FRAME_OVERHEAD_BYTES <= self.capacity_bytes()
     }
 

@@ -15,7 +15,8 @@
 //! The others leave a ghost, so that one which is wanted again soon gets in.
 //!
 //! A scan's blocks enter `small` at its leaving end, leave before anything else and leave no
-//! ghost: a scan takes the place of its own blocks. Index and filter blocks enter `main` with
+//! ghost: a scan takes the place of its own blocks. Where hardly any of them is found before it
+//! leaves, the shard is choosy about those too. Index and filter blocks enter `main` with
 //! more uses than a data block can have, as each serves many data blocks.
 //!
 //! Nothing is allocated when a block is found. Freed frames are returned to the caller, so that
@@ -35,13 +36,13 @@ const SMALL_DIVISOR: usize = 10;
 /// bounds the time that one eviction holds the lock.
 const SECOND_LIVES_MAX: usize = 64;
 
-/// So many blocks leave `small` between two looks at how many of them were used.
+/// So many blocks leave between two looks at how many of them were used.
 const LEFT_PER_LOOK: u32 = 256;
 
 /// The shard is choosy if fewer than one in so many were.
 const CHOOSY_DIVISOR: u32 = 32;
 
-/// A choosy shard wants one in so many of the blocks without a ghost.
+/// A choosy shard wants one in so many of the blocks that it does not know.
 const WANTED_PERIOD: u64 = 8;
 
 /// No slot.
@@ -147,6 +148,38 @@ impl Queue {
     const EMPTY: Queue = Queue { oldest: NONE, newest: NONE, bytes: 0 };
 }
 
+/// Whether new blocks of a kind are worth taking in, by what became of those before.
+#[derive(Default)]
+struct Choosiness {
+    /// Blocks that left since the last look, and those of them that had been used.
+    left: u32,
+    left_used: u32,
+    is_choosy: bool,
+    /// Blocks that nobody knew and that were asked for meanwhile.
+    strangers: u64,
+}
+
+impl Choosiness {
+    /// Counts a block that leaves or that proved to be of use, and now and then decides anew.
+    fn note(&mut self, was_used: bool) {
+        self.left += 1;
+        self.left_used += u32::from(was_used);
+        if self.left == LEFT_PER_LOOK {
+            self.is_choosy = self.left_used * CHOOSY_DIVISOR < self.left;
+            (self.left, self.left_used) = (0, 0);
+        }
+    }
+
+    /// Whether a block that nobody knows gets in, be it to see whether it is still of no use.
+    fn admits_stranger(&mut self) -> bool {
+        if !self.is_choosy {
+            return true;
+        }
+        self.strangers += 1;
+        self.strangers.is_multiple_of(WANTED_PERIOD)
+    }
+}
+
 /// See the module head.
 pub(super) struct Shard {
     map: HashMap<Key, u32, BuildHasherDefault<KeyHasher>>,
@@ -156,12 +189,10 @@ pub(super) struct Shard {
     main: Queue,
     /// Fingerprints at the place that the hash picks, each until another takes its place.
     ghosts: Vec<u32>,
-    /// Blocks that left `small` since the last look, and those of them that had been used.
-    left: u32,
-    left_used: u32,
-    is_choosy: bool,
-    /// Missed blocks without a ghost that were looked up while the shard was choosy.
-    strangers: u64,
+    /// About blocks of reads at one place.
+    points: Choosiness,
+    /// About blocks of scans.
+    scans: Choosiness,
     pub(super) misses: u64,
     /// Missed blocks that were not worth taking in.
     pub(super) unwanted: u64,
@@ -178,10 +209,8 @@ impl Shard {
             small: Queue::EMPTY,
             main: Queue::EMPTY,
             ghosts: Vec::new(),
-            left: 0,
-            left_used: 0,
-            is_choosy: false,
-            strangers: 0,
+            points: Choosiness::default(),
+            scans: Choosiness::default(),
             misses: 0,
             unwanted: 0,
             blocks: Default::default(),
@@ -204,11 +233,8 @@ impl Shard {
 
     /// Whether a data block that was just missed is worth taking in.
     pub(super) fn wants(&mut self, key: Key) -> bool {
-        if !self.is_choosy || self.has_ghost(key) {
-            return true;
-        }
-        self.strangers += 1;
-        if self.strangers.is_multiple_of(WANTED_PERIOD) {
+        let is_known = self.points.is_choosy && self.has_ghost(key);
+        if is_known || self.points.admits_stranger() {
             return true;
         }
         self.unwanted += 1;
@@ -216,20 +242,19 @@ impl Shard {
         false
     }
 
-    /// Counts a data block that leaves `small`, and now and then decides whether to be choosy.
-    fn note_leaving(&mut self, was_used: bool) {
-        self.left += 1;
-        self.left_used += u32::from(was_used);
-        if self.left == LEFT_PER_LOOK {
-            self.is_choosy = self.left_used * CHOOSY_DIVISOR < self.left;
-            (self.left, self.left_used) = (0, 0);
-        }
+    /// The same of a scan's block.
+    pub(super) fn wants_scan(&mut self) -> bool {
+        let is_wanted = self.scans.admits_stranger();
+        self.unwanted += u64::from(!is_wanted);
+        is_wanted
     }
 
     fn find(&mut self, key: Key) -> Option<Bytes> {
         let slot = self.slots.get_mut(*self.map.get(&key)? as usize)?;
         slot.uses = (slot.uses + 1).min(slot.kind.uses_max());
-        slot.is_scan = false;
+        if std::mem::take(&mut slot.is_scan) {
+            self.scans.note(true);
+        }
         self.blocks[slot.kind as usize].hits += 1;
         slot.frame.as_ref().map(Frame::bytes)
     }
@@ -322,8 +347,9 @@ impl Shard {
             let index = if from_small { self.small.oldest } else { self.main.oldest };
             let slot = self.slots.get(index as usize)?;
             let (is_scan, was_used) = (slot.is_scan, slot.uses > 0);
-            if from_small && !is_scan {
-                self.note_leaving(was_used);
+            if from_small {
+                let choosiness = if is_scan { &mut self.scans } else { &mut self.points };
+                choosiness.note(was_used);
             }
             let slot = self.slots.get_mut(index as usize)?;
             if slot.uses == 0 || lives == SECOND_LIVES_MAX {

@@ -502,6 +502,40 @@ fn blocks_that_nobody_uses_again_are_not_wanted_until_somebody_does() {
     assert_within_budget(&budget, 0);
 }
 
+/// Looks a scan's block up, and inserts it if it is missed and wanted; returns whether it was found.
+fn scan_if_wanted(cache: &BlockCache, file_id: u64, offset: u64) -> bool {
+    let found = cache.get(file_id, offset).is_some();
+    if !found && cache.wants_scan(file_id, offset, BLOCK_BYTES) {
+        drop(cache.insert_scan(file_id, offset, BlockKind::Data, &block(file_id, offset)));
+    }
+    found
+}
+
+#[test]
+fn scans_pass_by_until_somebody_scans_the_same_again() {
+    let (budget, cache) = cache_of(1000);
+    // There is room at first: the second pass finds all.
+    let scanned = |file_id, offsets: std::ops::Range<u64>| {
+        offsets.filter(|offset| scan_if_wanted(&cache, file_id, *offset)).count()
+    };
+    assert_eq!((scanned(1, 0..500), scanned(1, 0..500)), (0, 500));
+    // Scans over far more than it holds, none of it twice.
+    scanned(2, 0..50_000);
+    let before = cache.statistics();
+    assert_eq!(scanned(2, 50_000..60_000), 0);
+    let after = cache.statistics();
+    let unwanted = after.unwanted - before.unwanted;
+    assert!(unwanted > 8_000, "{unwanted} of 10,000 went past the cache");
+    assert_eq!(after.misses - before.misses, unwanted + after.inserted - before.inserted);
+    assert!(scanned(1, 0..500) > 450, "what was found before is still there");
+    // A short scan that comes again and again is found before long.
+    for _ in 0..50 {
+        scanned(3, 0..6);
+    }
+    assert_eq!(scanned(3, 0..6), 6);
+    assert_within_budget(&budget, 0);
+}
+
 #[test]
 fn whatever_there_is_room_for_is_wanted() {
     let (budget, cache) = cache_of(1000);

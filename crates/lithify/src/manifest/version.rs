@@ -340,9 +340,16 @@ impl Version {
         upper: Option<&[u8]>,
     ) -> Range<usize> {
         let tables = &self.levels[level];
+        if tables.is_empty() {
+            return 0..0;
+        }
         let start = lower.map_or(0, |lower| self.first_to_reach(level, lower));
         let Some(upper) = upper else { return start..tables.len() };
-        let reaching = self.first_to_reach(level, upper);
+        let reaching = match tables.get(start) {
+            // The same table, as a rule.
+            Some(table) if !table.metadata.range.ends_before(upper) => start,
+            _ => self.first_to_reach(level, upper),
+        };
         let begins_before =
             |table: &Arc<TableFile>| usize::from(table.metadata.range.smallest[..] < *upper);
         let end = reaching + tables.get(reaching).map_or(0, begins_before);

@@ -210,19 +210,31 @@ impl TableReader {
     }
 
     /// A data block's frame for a cursor, from the cache or read: it reads ahead while it goes from block
-    /// to block. What was read ahead is taken into the cache as a scan's as long as that has room. Of other
-    /// blocks those that nobody would use again are read past the cache.
+    /// to block. What was read ahead is taken into the cache as a scan's. Blocks that nobody would use again
+    /// are read past the cache.
     pub(super) fn data_block_ahead(
         &self,
         record: &IndexRecord,
         ahead: &mut ReadAhead,
         context: &mut ReadContext<'_>,
     ) -> Result<Bytes> {
-        let handle = record.handle;
-        if let Some(frame) = self.cached_data_block(record) {
-            ahead.pass(handle);
-            return Ok(frame);
+        match self.cached_data_block(record) {
+            Some(frame) => {
+                ahead.pass(record.handle);
+                Ok(frame)
+            }
+            None => self.missed_block_ahead(record, ahead, context),
         }
+    }
+
+    #[inline(never)]
+    fn missed_block_ahead(
+        &self,
+        record: &IndexRecord,
+        ahead: &mut ReadAhead,
+        context: &mut ReadContext<'_>,
+    ) -> Result<Bytes> {
+        let handle = record.handle;
         let size = ahead.miss(handle, self.is_direct);
         if size == 0 && !ahead.holds(handle) {
             let raw = self.verified_data_block(record, context)?;
@@ -253,7 +265,9 @@ impl TableReader {
         let raw = self.decode_data(record, ahead.stored(handle), context)?;
         self.heat.note_scan(raw.len());
         match &self.cache {
-            Some((cache, file_id)) if context.fill_cache && cache.has_room(raw.len()) => {
+            Some((cache, file_id))
+                if context.fill_cache && cache.wants_scan(*file_id, handle.offset, raw.len()) =>
+            {
                 let frame = cache.insert_scan(*file_id, handle.offset, BlockKind::Data, &raw);
                 give_back_buffer(raw);
                 Ok(frame)
