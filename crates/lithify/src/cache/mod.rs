@@ -248,7 +248,8 @@ impl BlockCache {
     /// room.
     pub fn wants_scan(&self, file_id: u64, offset: u64, raw_bytes: usize) -> bool {
         let key = Key::new(file_id, offset);
-        self.shard(self.shard_of(key)).wants_scan() || self.has_room(raw_bytes)
+        let is_wanted = self.shard(self.shard_of(key)).wants_scan();
+        is_wanted || self.is_unfilled(raw_bytes)
     }
 
     /// Whether a block would find room without anybody's leaving. A full cache has a little room now and then,
