@@ -22,6 +22,9 @@ const FOUND_MAX: usize = 3;
 /// Lines of a screen.
 const LINES_MAX: usize = 40;
 
+/// An interval of more than half the figure tells nothing of it.
+const HELD_OUT_MAX: f64 = 0.5;
+
 /// What a table and a plot may take.
 #[derive(Clone, Copy)]
 struct Room {
@@ -391,20 +394,24 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
         None => String::new(),
     };
     if let Some([predicted, found]) = &best.held_out {
-        let off = found.value / predicted.value.max(1e-9) - 1.0;
-        let allowed = predicted.half_width.hypot(found.half_width) / predicted.value.max(1e-9);
-        let holds = if off.abs() <= allowed { "within" } else { "outside of" };
-        let _ = write!(
-            said,
-            " Held out: {:+.1} %, {holds} the stated ±{:.1} %.",
-            off * 100.0,
-            allowed * 100.0
-        );
+        said.push_str(&held_out_words(predicted, found));
     }
     if target.collected == Collected::OfSampledRows {
         said.push_str(" Rows were not in its order: sizes are upper bounds.");
     }
     said
+}
+
+/// What the part of the sample that nothing was learned from says of the prediction.
+fn held_out_words(predicted: &Estimate, found: &Estimate) -> String {
+    let off = found.value / predicted.value.max(1e-9) - 1.0;
+    let allowed = predicted.half_width.hypot(found.half_width) / predicted.value.max(1e-9);
+    let holds = match off.abs() <= allowed {
+        _ if allowed > HELD_OUT_MAX => return " Held out: too few rows to tell.".to_owned(),
+        true => "within",
+        false => "outside of",
+    };
+    format!(" Held out: {:+.1} %, {holds} the stated ±{:.1} %.", off * 100.0, allowed * 100.0)
 }
 
 /// What is said in a table of what advice is compared with.
@@ -498,4 +505,18 @@ fn overview(text: &mut String, advice: &Advice) {
         text,
         "\nOne target with its alternatives: --for NAME. TB-year: a TB of such data for a year, {money}."
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Estimate, held_out_words};
+
+    #[test]
+    fn what_was_held_out_confirms_refutes_or_does_not_tell() {
+        let of = |value, half_width| Estimate { value, half_width };
+        let said = |found: Estimate| held_out_words(&of(0.4, 0.01), &found);
+        assert_eq!(said(of(0.404, 0.01)), " Held out: +1.0 %, within the stated ±3.5 %.");
+        assert_eq!(said(of(0.3, 0.01)), " Held out: -25.0 %, outside of the stated ±3.5 %.");
+        assert_eq!(said(of(0.4, 0.6)), " Held out: too few rows to tell.");
+    }
 }

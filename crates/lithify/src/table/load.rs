@@ -279,10 +279,11 @@ impl TableReader {
     /// A block for a cursor that the cache does not take in.
     fn passed(&self, raw: Vec<u8>) -> Bytes {
         let raw = trimmed(raw);
-        let charge = self
-            .cache
-            .as_ref()
-            .map(|(cache, _)| cache.budget().charge(MemoryUse::Pinned, raw.capacity()));
+        let charge = self.cache.as_ref().map(|(cache, _)| {
+            let charge = cache.budget().charge(MemoryUse::Pinned, raw.capacity());
+            cache.shrink_to_budget();
+            charge
+        });
         Bytes::from_owner(PassedBlock { raw, _charge: charge })
     }
 
@@ -579,6 +580,7 @@ mod tests {
 
     #[test]
     fn a_block_that_was_passed_by_leaves_its_memory_to_the_next() {
+        RAW.take();
         let raw = trimmed(large_buffer());
         let (start, capacity) = (raw.as_ptr(), raw.capacity());
         let passed = Bytes::from_owner(PassedBlock { raw, _charge: None });

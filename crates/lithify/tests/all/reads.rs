@@ -321,6 +321,8 @@ fn cursors_that_pass_the_cache_by_find_the_same() {
                 let mut cursor = family.cursor(..).unwrap();
                 assert!(cursor.seek(key(2 * number)).unwrap());
                 kept.push((number, cursor));
+                let cache = db.stats().cache;
+                assert!(cache.used_bytes <= cache.capacity_bytes, "{codec}: {cache:?}");
             }
         }
         // What cursors stand in stays as it is, counts as long as it is, and may end on any thread.
