@@ -511,7 +511,7 @@ impl FramePool {
         }
     }
 
-    /// Opens the slab that is drained again: it still has blocks.
+    /// Opens the slab that is drained again, as a rule because blocks stayed in it.
     fn end_draining(&self, state: &mut State) {
         let Some(Draining { slab: number, .. }) = state.draining.take() else { return };
         let Some(numbered) = state.slabs.get_mut(number as usize).and_then(Option::as_mut) else {
