@@ -1,13 +1,23 @@
-//! Two programs of ordinary users on Lithify and on fjall: a job queue, and counters.
+//! Programs of ordinary users on Lithify, RocksDB and fjall: a job queue, and counters in two ways.
 //!
-//! `cargo run --release -p lithify-lab-embedded --example programs -- queue|counters lithify|fjall 1000000`
+//! `cargo run --release -p lithify-lab-embedded --example programs -- queue lithify 1000000`
 //!
-//! Both stores run with their defaults: what a commit wrote is in the operating system's hands, and nobody
-//! waits for the disk. A claim of a job is a transaction of its own. Lithify's workers pass jobs that
-//! others are at; fjall has one writing transaction at a time.
+//! | program | what |
+//! |---|---|
+//! | `queue` | two producers put jobs, four workers take the first that nobody else is at |
+//! | `merges` | four threads add to 10,000 counters by a merge operator |
+//! | `updates` | the same by reading and writing a row in one step |
+//!
+//! All stores run with their defaults: what a commit wrote is in the operating system's hands, and nobody
+//! waits for the disk. A claim of a job is a transaction of its own. Workers on Lithify and RocksDB pass jobs
+//! that others are at; fjall has one writing transaction at a time, and no merge operator: its `merges` are
+//! its updates. `rocksdb-from-last` begins to look behind the last job that was taken.
+
+mod rocksdb;
 
 use fjall::{KeyspaceCreateOptions, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace};
 use lithify::{CfOptions, ColumnFamily, Db, MergeOperator, Options};
+use rocksdb::{Begin, RocksDb};
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,8 +37,10 @@ trait Store: Sync {
     fn put(&self, key: [u8; 8], value: &[u8]) -> Outcome<()>;
     /// Takes the first job that nobody else is at; its number.
     fn take_first(&self) -> Outcome<Option<u64>>;
-    /// Adds one.
-    fn add(&self, key: [u8; 8]) -> Outcome<()>;
+    /// Adds one by the merge operator, if there is one.
+    fn merge(&self, key: [u8; 8]) -> Outcome<()>;
+    /// Adds one by reading and writing the row in one step.
+    fn update(&self, key: [u8; 8]) -> Outcome<()>;
     /// The sum of all values.
     fn sum(&self) -> Outcome<u64>;
 }
@@ -66,8 +78,16 @@ impl Store for Lithify {
         Ok(Some(number))
     }
 
-    fn add(&self, key: [u8; 8]) -> Outcome<()> {
+    fn merge(&self, key: [u8; 8]) -> Outcome<()> {
         Ok(self.1.merge(key, 1_u64.to_le_bytes())?)
+    }
+
+    fn update(&self, key: [u8; 8]) -> Outcome<()> {
+        let add = |old: Option<lithify::Slice>| {
+            Some((old.map_or(0, |old| number(&old)) + 1).to_le_bytes())
+        };
+        self.1.update(key, add)?;
+        Ok(())
     }
 
     fn sum(&self) -> Outcome<u64> {
@@ -100,7 +120,11 @@ impl Store for Fjall {
         Ok(Some(number))
     }
 
-    fn add(&self, key: [u8; 8]) -> Outcome<()> {
+    fn merge(&self, key: [u8; 8]) -> Outcome<()> {
+        self.update(key)
+    }
+
+    fn update(&self, key: [u8; 8]) -> Outcome<()> {
         let add = |old: Option<&fjall::UserValue>| {
             Some((old.map_or(0, |old| number(old)) + 1).to_le_bytes().into())
         };
@@ -174,7 +198,10 @@ fn queue(store: &dyn Store, total: u64) -> Outcome<()> {
     Ok(())
 }
 
-fn counters(store: &dyn Store, total: u64) -> Outcome<()> {
+/// Adds one to the counter with a key.
+type Add = fn(&dyn Store, [u8; 8]) -> Outcome<()>;
+
+fn counters(store: &dyn Store, total: u64, add: Add) -> Outcome<()> {
     let seed = AtomicU64::new(0);
     let started = Instant::now();
     let count = || -> Outcome<()> {
@@ -183,13 +210,15 @@ fn counters(store: &dyn Store, total: u64) -> Outcome<()> {
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;
-            store.add((random % COUNTERS).to_be_bytes())?;
+            add(store, (random % COUNTERS).to_be_bytes())?;
         }
         Ok(())
     };
     in_threads(&[(WORKERS, &count)])?;
     let seconds = started.elapsed().as_secs_f64();
-    println!("{:.0} additions a second; the sum is {}", total as f64 / seconds, store.sum()?);
+    let sum = store.sum()?;
+    let is_right = if sum == total { "as it must be" } else { "NOT AS IT MUST BE" };
+    println!("{:.0} additions a second; the sum is {sum}, {is_right}", total as f64 / seconds);
     Ok(())
 }
 
@@ -205,7 +234,7 @@ fn in_threads(bodies: &[(usize, Body<'_>)]) -> Outcome<()> {
 }
 
 fn run(arguments: &[String]) -> Outcome<()> {
-    let usage = "programs queue|counters lithify|fjall [NUMBER]";
+    let usage = "programs queue|merges|updates lithify|rocksdb|rocksdb-from-last|fjall [NUMBER]";
     let (Some(program), Some(store)) = (arguments.first(), arguments.get(1)) else {
         return Err(usage.into());
     };
@@ -214,12 +243,15 @@ fn run(arguments: &[String]) -> Outcome<()> {
     let directory = std::env::temp_dir().join(format!("programs-{}", std::process::id()));
     let opened: Box<dyn Store> = match store.as_str() {
         "lithify" => Box::new(Lithify::open(&directory)?),
+        "rocksdb" => Box::new(RocksDb::open(&directory, Begin::First)?),
+        "rocksdb-from-last" => Box::new(RocksDb::open(&directory, Begin::LastTaken)?),
         "fjall" => Box::new(Fjall::open(&directory)?),
         _ => return Err(usage.into()),
     };
     let ended = match program.as_str() {
         "queue" if total > 0 => queue(&*opened, total),
-        "counters" if total > 0 => counters(&*opened, total),
+        "merges" if total > 0 => counters(&*opened, total, |store, key| store.merge(key)),
+        "updates" if total > 0 => counters(&*opened, total, |store, key| store.update(key)),
         _ => Err(usage.into()),
     };
     drop(opened);
