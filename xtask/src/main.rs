@@ -4,11 +4,13 @@
 //! that breaks a rule which a program can check: floors, forbidden calls, sizes, names, headers,
 //! prose, links.
 //! `cargo run -p xtask -- counts` compares what stages cost in instructions with what is recorded.
+//! `cargo run -p xtask -- api` compares the public items of the library with the recorded ones.
 //! `cargo run -p xtask -- render LITHIFY RECORDS OUT` lets a program make all reports of all records;
 //! `cargo run -p xtask -- same-figures BEFORE AFTER` finds the figures that two such directories do not
 //! have in common.
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 
+mod api;
 mod counts;
 mod figures;
 mod picture;
@@ -17,7 +19,7 @@ mod tidy;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | \
+const USAGE: &str = "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | api [--accept] | \
                      picture CSV SVG | render LITHIFY RECORDS OUT | \
                      same-figures BEFORE AFTER [--counts] [--all]";
 
@@ -31,6 +33,8 @@ fn main() -> ExitCode {
         ["counts", "--accept", stage, reason] if !reason.trim().is_empty() => {
             counts::run(&repository(), Some(&counts::Accept { stage, reason }))
         }
+        ["api"] => api::run(&repository(), false),
+        ["api", "--accept"] => api::run(&repository(), true),
         ["picture", csv, svg] => picture(Path::new(csv), Path::new(svg)),
         ["render", lithify, records, out] => {
             figures::render(Path::new(lithify), Path::new(records), Path::new(out))

@@ -2,7 +2,8 @@
 //!
 //! Owns: the adapters, one per file, and the one provider that opens them by name (`provider`).
 //! Their engines are built with this crate, from the sources that their crates carry; a program
-//! that wants them links it and calls [`register`] once, before it asks for engines by name.
+//! that wants them links it and calls [`register`] once, before it asks for engines by name. [`stores`] gives
+//! the rows of a database of fjall to whoever imports or measures them.
 //!
 //! Promises: nothing of Lithify depends on this crate. None of these engines has row locks: where
 //! a workload begins transactions they run under the lab's external lock. What is matched with
@@ -13,6 +14,7 @@ pub mod lmdb;
 mod provider;
 pub mod redb;
 pub mod sqlite;
+pub mod stores;
 
 use lithify_lab::adapter::settings::DurabilityMode;
 

@@ -70,6 +70,7 @@ pub(super) const UNSAFE_FILES: &[&str] = &[
     "crates/lithify-lab-engines/src/rocksdb/judge.rs",
     "crates/lithify-lab-engines/src/rocksdb/objects.rs",
     "crates/lithify-lab-engines/src/rocksdb/options.rs",
+    "crates/lithify-lab-embedded/examples/programs/rocksdb.rs",
     "crates/lithify-lab-engines/src/rocksdb/read_only.rs",
     "crates/lithify-lab-engines/src/rocksdb/reads.rs",
     "crates/lithify-lab-engines/src/rocksdb/writes.rs",

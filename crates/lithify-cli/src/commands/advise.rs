@@ -16,9 +16,9 @@ use lithify_advisor::{
 };
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
-use lithify_lab_engines::stores;
 
 use super::bench::process::watch_signals;
+use super::foreign;
 use super::tool::ResultFile;
 use crate::fault::{Fault, print, refuse_repetition};
 
@@ -33,7 +33,7 @@ codecs on them. Prints the cheapest setting with the text to paste, what it save
 and what is not known. A third of the places is held out to test the predictions.
 
 Files are CSV, TSV, JSON objects in lines, lines of text, Parquet, Arrow or SQLite, alone or in a
-directory. Databases are those of Lithify, RocksDB and LevelDB, and tables of a running MariaDB or MySQL.
+directory. Databases are those of Lithify, RocksDB, LevelDB and fjall, and tables of a running MariaDB or MySQL.
 Other files are bytes, for file systems. Data are only read. Nothing is sent or kept, and no row is
 printed.
 
@@ -364,7 +364,7 @@ fn targets(names: &[String]) -> Result<Vec<Target>, AdviseError> {
 fn measured(request: &Request, listener: &Listener) -> Result<Advice, AdviseError> {
     let (key, table) = (&request.key, request.table.as_deref());
     let of_another = match request.format {
-        None => stores::open(&request.path, key, table),
+        None => foreign::open(&request.path, key, table),
         Some(_) => None,
     };
     match of_another {

@@ -13,6 +13,7 @@ mod delete;
 mod dump;
 mod explain;
 mod export;
+mod foreign;
 mod get;
 mod import;
 mod levels;

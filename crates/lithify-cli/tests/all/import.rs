@@ -348,3 +348,31 @@ fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
     let expected: Rows = (0..20_000).map(row).map(|(k, v)| ([&[0], &k[..]].concat(), v)).collect();
     assert!(rows(&place.join("new.db"), "default") == expected);
 }
+
+/// Of a program that was built without fjall.
+#[test]
+#[cfg(not(feature = "embedded-engines"))]
+fn a_database_of_fjall_says_how_to_get_it() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    std::fs::create_dir(place.join("old")).unwrap();
+    std::fs::write(place.join("old/version"), b"FJL\x03").unwrap();
+    for command in [&["import", "new.db", "old", "--create"][..], &["advise", "old"]] {
+        let (_, error) = expect(place, 2, command);
+        assert!(error.contains("fjall is not in this build; get it with: cargo build"), "{error}");
+    }
+    assert!(!place.join("new.db").exists());
+}
+
+/// Of a program that was built with it.
+#[test]
+#[cfg(feature = "embedded-engines")]
+fn a_database_of_fjall_in_an_old_format_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    std::fs::create_dir(place.join("old")).unwrap();
+    std::fs::write(place.join("old/version"), b"FJL\x02").unwrap();
+    let (_, error) = expect(place, 1, &["import", "new.db", "old", "--create"]);
+    assert!(error.contains("fjall's format 2; format 3 is read"), "{error}");
+    assert!(!place.join("new.db").exists());
+}

@@ -1,12 +1,10 @@
 //! A database of LevelDB, opened in a directory of its own.
 
-use std::fs;
-use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use lithify_lab::adapter::{EngineError, EngineResult};
+use lithify_lab::engines::stand_in::{Becomes, stand_in};
 
 use super::{EachRow, Sorted};
 use crate::leveldb::{Database, open_as_it_is};
@@ -22,27 +20,20 @@ pub(super) struct OpenLevelDb {
 }
 
 pub(super) fn open(path: &Path) -> EngineResult<OpenLevelDb> {
-    let fatal = |error: io::Error| EngineError::fatal(error.to_string());
-    let links = tempfile::tempdir().map_err(fatal)?;
-    let path = path.canonicalize().map_err(fatal)?;
-    link(&path, links.path()).map_err(fatal)?;
+    let links = stand_in(path, &becomes).map_err(|error| EngineError::fatal(error.to_string()))?;
     let database = open_as_it_is(links.path())?;
     Ok(OpenLevelDb { database, _links: links })
 }
 
-/// Tables never change, so links to them do. Everything else is copied.
-fn link(from: &Path, to: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (name, path) = (entry.file_name(), entry.path());
-        let is_table = path.extension().is_some_and(|kind| kind == "ldb" || kind == "sst");
-        if is_table {
-            symlink(&path, to.join(name))?;
-        } else if name != "LOCK" && name != "LOG" && name != "LOG.old" {
-            fs::copy(&path, to.join(name))?;
-        }
+/// Tables never change.
+fn becomes(path: &Path) -> Becomes {
+    let is_table = path.extension().is_some_and(|kind| kind == "ldb" || kind == "sst");
+    let name = path.file_name().and_then(|name| name.to_str());
+    match name {
+        _ if is_table => Becomes::Link,
+        Some("LOCK" | "LOG" | "LOG.old") => Becomes::Nothing,
+        _ => Becomes::Copy,
     }
-    Ok(())
 }
 
 impl OpenLevelDb {

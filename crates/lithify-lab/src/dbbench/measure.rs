@@ -10,7 +10,7 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -355,6 +355,7 @@ impl Sequence<'_> {
         let after = self.meter.read();
         let settle_sampler_us = sampler.cpu_us() - sampler_us;
         self.meter.sync();
+        self.meter.wait_for_quiet_directory(Duration::from_secs_f64(usage.seconds));
         let metered = Metered {
             usage,
             sampler_us,

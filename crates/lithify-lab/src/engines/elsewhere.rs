@@ -42,8 +42,18 @@ pub fn register() {
     }
 }
 
+/// How the file `version` of fjall's databases begins; the number of the format follows.
+const FJALL_MAGIC: &[u8] = b"FJL";
+
+/// Whether a directory is a database of fjall: the number of its format.
+pub fn fjall_format(directory: &Path) -> Option<u8> {
+    let version = std::fs::read(directory.join("version")).ok()?;
+    version.strip_prefix(FJALL_MAGIC)?.first().copied()
+}
+
 impl Elsewhere {
-    fn missing(&self) -> EngineError {
+    /// It is not in this build: how to get a program with it.
+    pub fn missing(&self) -> EngineError {
         EngineError::fatal(format!("{} is not in this build; get it with: {BUILD}", self.name))
     }
 }

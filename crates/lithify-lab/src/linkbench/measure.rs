@@ -391,7 +391,7 @@ impl Cell<'_> {
                 observed_stalls: outcome.observed_stalls,
                 usage,
             });
-            self.settle(engine)?;
+            self.settle(engine, Duration::ZERO)?;
         }
         Ok(results)
     }
@@ -450,7 +450,8 @@ impl Cell<'_> {
         let group = self.group();
         let statistics = statistics(engine.below())?;
         let second_log = self.log_since(before);
-        let (settle, statistics_settled) = self.settle(engine)?;
+        let phase = Duration::from_secs_f64(usage.seconds);
+        let (settle, statistics_settled) = self.settle(engine, phase)?;
         let settle_sampler_us = sampler.cpu_us().saturating_sub(sampler_us);
         Ok(End {
             reading,
@@ -465,12 +466,20 @@ impl Cell<'_> {
         })
     }
 
-    /// Waits for all background work and meters it.
-    fn settle(&self, engine: &dyn GraphEngine) -> Result<(PhaseUsage, EngineStatistics), RunError> {
+    /// Waits for all background work that a phase of some length left behind, and meters it.
+    fn settle(
+        &self,
+        engine: &dyn GraphEngine,
+        phase: Duration,
+    ) -> Result<(PhaseUsage, EngineStatistics), RunError> {
         self.say("settle");
         let before = self.begin(engine)?;
         settle(engine.below())?;
-        Ok((self.end(&before), statistics(engine.below())?))
+        let after = self.meter.read();
+        self.meter.sync();
+        self.meter.wait_for_quiet_directory(phase);
+        let usage = self.meter.usage(&before.reading, &after);
+        Ok((usage, statistics(engine.below())?))
     }
 
     fn check(

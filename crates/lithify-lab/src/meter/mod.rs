@@ -22,13 +22,17 @@ pub mod steady;
 pub mod system;
 
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use process::{ProcessCpu, ProcessIo, ProcessMemory};
 use space::DirectorySize;
 use system::{CpuTicks, DeviceCounters};
+
+/// A directory that has not changed for so long is taken to stay as it is: logs of Lithify rest within two
+/// seconds of their last write.
+const QUIET: Duration = Duration::from_millis(2_500);
 
 /// Seconds since 1970.
 pub fn unix_seconds() -> u64 {
@@ -251,6 +255,13 @@ impl Meter {
             Some(own) => own.sync(),
             None => space::sync_file_system(&self.directory),
         }
+    }
+
+    /// Waits until the directory's size has not changed for a while: engines give back what their logs
+    /// reserved, and remove files that nobody reads any more, some time after their last write. After a phase
+    /// of a few seconds it waits for less, because nobody compares sizes of that.
+    pub fn wait_for_quiet_directory(&self, phase: Duration) {
+        space::wait_until_quiet(&self.directory, (phase / 4).min(QUIET));
     }
 
     /// Reads all counters.

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,32 @@ pub fn directory_size(directory: &Path) -> DirectorySize {
         }
     }
     size
+}
+
+/// How often a directory is measured that is to be quiet.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// So many times as long as a directory is to be quiet is waited for that at most.
+const QUIET_TIMES_MAX: u64 = 4;
+
+/// Waits until the size of `directory` has not changed for `quiet`, but not for ever.
+pub(super) fn wait_until_quiet(directory: &Path, quiet: Duration) {
+    let polls = quiet.as_millis() as u64 / POLL_INTERVAL.as_millis() as u64;
+    measure_until_quiet(polls, directory_size(directory), || {
+        std::thread::sleep(POLL_INTERVAL);
+        directory_size(directory)
+    });
+}
+
+/// Measures until so many sizes in a row are as the one before them. Gives how often it has measured.
+fn measure_until_quiet<T: PartialEq>(polls: u64, first: T, mut measure: impl FnMut() -> T) -> u64 {
+    let (mut size, mut unchanged, mut measured) = (first, 0, 0);
+    while unchanged < polls && measured < polls * QUIET_TIMES_MAX {
+        let now = measure();
+        measured += 1;
+        unchanged = if now == size { unchanged + 1 } else { 0 };
+        size = now;
+    }
+    measured
 }
 
 /// Files by their paths with their allocated blocks, bytes.
@@ -134,6 +161,18 @@ pub fn commit_pool(pool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_measured_until_they_stay_but_not_for_ever() {
+        let after = |polls, sizes: &[u64]| {
+            let mut sizes = sizes.iter().copied().cycle();
+            measure_until_quiet(polls, Some(7), || sizes.next())
+        };
+        assert_eq!(measure_until_quiet(3, 7, || 7), 3);
+        assert_eq!(after(3, &[5, 5, 4, 4, 4, 4]), 6);
+        assert_eq!(after(3, &[5, 4]), 12, "it never is quiet");
+        assert_eq!(after(0, &[5, 4]), 0);
+    }
 
     #[test]
     fn directories_add_up() {

@@ -9,7 +9,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{OverwriteResult, OverwriteSpec};
 use crate::adapter::provider::Transactions;
@@ -200,6 +200,7 @@ impl Run<'_> {
         settle(engine)?;
         let settle_after = self.meter.read();
         self.meter.sync();
+        self.meter.wait_for_quiet_directory(Duration::from_secs_f64(usage.seconds));
         let settle = self.meter.usage(&settle_before, &settle_after);
         Ok(Outcome {
             throughput: Throughput::of("overwrite", &traces.iter().collect::<Vec<_>>()),

@@ -17,10 +17,10 @@ use lithify::{KEY_SIZE_MAX, VALUE_SIZE_MAX};
 #[cfg(feature = "advisor-formats")]
 use lithify_advisor::input::columnar_name;
 use lithify_advisor::input::{Database, Source};
-use lithify_lab_engines::stores;
 
 use super::database::{family_to_write, open_to_write};
 use super::export::FileFormat;
+use super::foreign;
 use super::tool::Watch;
 use crate::fault::{Fault, engine_text, print};
 use sink::Sink;
@@ -36,8 +36,8 @@ alone the value is the row as a JSON object. JSON lines have an object a line, w
 value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
 the value is the line as it is. Parquet and Arrow files are known by their first bytes; their columns are
 chosen as those of CSV. Text and bytes are taken as they are, numbers and times as JSON has them.
-A directory is a database of RocksDB, LevelDB or Lithify; --table
-chooses a column family of it. - is standard input, and needs --format.
+A directory is a database of RocksDB, LevelDB, fjall or Lithify; --table
+chooses a column family or keyspace of it. - is standard input, and needs --format.
 
 Input in the order of keys goes straight into tables and becomes visible at the end, all at once. Other
 input goes in batches of 1 MiB. A row that is wrong ends the command, as Ctrl-C does: all rows before it
@@ -74,7 +74,7 @@ pub struct ImportArguments {
     /// The column or field that is the value; the whole row without it
     #[arg(long, value_name = "COLUMN", requires = "key")]
     value: Option<String>,
-    /// The column family of a directory to import from
+    /// The column family or keyspace of a directory to import from
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     /// The column family to put rows into
@@ -347,7 +347,7 @@ fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
         return Err(Fault::usage(format!("{what}: {}", path.display())));
     }
     let table = arguments.table.as_deref();
-    let source = match stores::open(path, &[], table) {
+    let source = match foreign::open(path, &[], table) {
         Some(source) => source,
         None => Database::open(path, table).map(|database| Box::new(database) as _),
     };
