@@ -261,7 +261,7 @@ impl Meter {
     /// reserved, and remove files that nobody reads any more, some time after their last write. After a phase
     /// of a few seconds it waits for less, because nobody compares sizes of that.
     pub fn wait_for_quiet_directory(&self, phase: Duration) {
-        space::wait_until_quiet(&self.directory, (phase / 4).min(QUIET));
+        space::wait_until_quiet(&self.directory, (phase / 2).min(QUIET));
     }
 
     /// Reads all counters.
