@@ -33,6 +33,10 @@
 //! says why a level has its compression, an [`EventListener`] hears of its work, and [`fs`] runs a database on another file system. [`Options`] and
 //! [`CfOptions`] have every setting.
 //!
+//! Recipes (`docs/recipes.md` in the repository) and the crate's `examples` show a queue ([`Transaction::lock_first`]),
+//! counters ([`ColumnFamily::update`], [`MergeOperator`]), leases ([`ColumnFamily::compare_and_put`]) and time series
+//! ([`CfOptions::time_to_live_s`]).
+//!
 //! With the feature `tracing` every [`Event`] is one of the crate `tracing` too.
 //!
 //! The feature `internals` opens the rooms below to the project's own harnesses: simulator, fuzz

@@ -79,6 +79,43 @@ impl Db {
         self.default_family()?.update(key, change)
     }
 
+    /// Sets the value of a key that has none. See [`ColumnFamily::put_if_absent`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::put_if_absent`] and [`Db::column_family`].
+    pub fn put_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
+        self.default_family()?.put_if_absent(key, value)
+    }
+
+    /// Sets the value of a key if it is `expected` now. See [`ColumnFamily::compare_and_put`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::compare_and_put`].
+    pub fn compare_and_put(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.inner.lifecycle.check_writable()?;
+        let family = self.default_family_if_there()?;
+        family.map_or(Ok(false), |family| family.compare_and_put(key, expected, value))
+    }
+
+    /// Removes a key if its value is `expected` now. See [`ColumnFamily::compare_and_delete`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::compare_and_delete`].
+    pub fn compare_and_delete(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: impl AsRef<[u8]>,
+    ) -> Result<bool> {
+        self.inner.lifecycle.check_writable()?;
+        let family = self.default_family_if_there()?;
+        family.map_or(Ok(false), |family| family.compare_and_delete(key, expected))
+    }
+
     /// Removes a key; no error if it is not there.
     ///
     /// # Errors

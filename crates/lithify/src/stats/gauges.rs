@@ -65,6 +65,14 @@ pub(super) const MEMBERS: &[Gauge] = &[
     ("files_by_codec", "count", "Of a level: tables by the codec that they were written in."),
     ("id", "number", "The id of a family."),
     ("name", "text", "The name of a family."),
+    (
+        "longest_pass",
+        "",
+        "Of a family: the most dead entries that a cursor passed in one move, if these were 1,000 or more.",
+    ),
+    ("entries", "count", "Of the longest pass: dead entries."),
+    ("from", "text", "Of the longest pass: the key before them, bytes escaped."),
+    ("to", "text", "Of the longest pass: the key behind them."),
     ("limit_bytes", "bytes", "The memory budget."),
     ("slowed_us", "us", "Time in which at least one writer was held back."),
     (

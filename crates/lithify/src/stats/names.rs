@@ -317,11 +317,11 @@ named_list! {
         /// filter-false-positives / (filter-false-positives + filter-negatives): how often a filter
         /// let an absent key through.
         FilterFalseRate = "filter-false-rate", "share";
-        /// CPU time of user-lookup / (gets + multi-get-keys).
+        /// CPU time of user-lookup / (gets + multi-get-keys); undefined while no call was timed.
         CpuPerLookup = "cpu-per-lookup", "us";
-        /// CPU time of user-scan / cursors.
+        /// CPU time of user-scan / cursors; undefined while no call was timed.
         CpuPerCursor = "cpu-per-cursor", "us";
-        /// CPU time of user-scan / nexts.
+        /// CPU time of user-scan / nexts; undefined while no call was timed.
         CpuPerRow = "cpu-per-row", "us";
         /// CPU time of wal, user-write, flush and compaction / (puts + merges + deletes +
         /// single-deletes + range-deletes).

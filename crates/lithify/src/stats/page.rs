@@ -8,7 +8,7 @@ use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, Derived, JobFigure,
     TrafficFigure,
 };
-use super::snapshot::{LevelShape, StatisticsSnapshot, writes};
+use super::snapshot::{LevelShape, StatisticsSnapshot, ratio, writes};
 use std::fmt::{self, Display, Formatter};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -110,17 +110,24 @@ fn scan_line(f: &mut Formatter<'_>, title: &str, counter: impl Fn(Counter) -> u6
     let (skipped, rows) = (counter(Counter::SkippedEntries), counter(Counter::Nexts));
     writeln!(
         f,
-        "{title} scans: {} cursors, {} seeks; they passed {} dead entries for {} rows, {:.2} per row",
+        "{title} scans: {} cursors, {} seeks; they passed {}",
         counter(Counter::Cursors),
         counter(Counter::Seeks),
-        grouped(skipped),
-        grouped(rows),
-        quotient(skipped as f64, rows as f64),
+        dead_for_rows(skipped, rows),
     )
 }
 
+/// Dead entries beside the rows that were found. Without a row there is no share: none is as bad as it gets.
+fn dead_for_rows(skipped: u64, rows: u64) -> String {
+    let both = format!("{} dead entries for {} rows", grouped(skipped), grouped(rows));
+    match ratio(skipped, rows) {
+        Some(per_row) => format!("{both}, {per_row:.2} per row"),
+        None => both,
+    }
+}
+
 /// More dead entries than so many per row are worth a line with the family's name.
-const DEAD_PER_ROW_NOTABLE: f64 = 10.0;
+const DEAD_PER_ROW_NOTABLE: u64 = 10;
 
 fn dead_entries_line(f: &mut Formatter<'_>, family: &FamilyStatistics) -> fmt::Result {
     if let Some(pass) = &family.longest_pass {
@@ -133,17 +140,12 @@ fn dead_entries_line(f: &mut Formatter<'_>, family: &FamilyStatistics) -> fmt::R
             pass.to.escape_ascii(),
         )?;
     }
-    let per_row = family.derived(Derived::SkippedPerRow).unwrap_or(0.0);
-    if per_row < DEAD_PER_ROW_NOTABLE {
+    let counter = |counter| family.figures.counter(counter);
+    let (skipped, rows) = (counter(Counter::SkippedEntries), counter(Counter::Nexts));
+    if skipped < rows.max(1).saturating_mul(DEAD_PER_ROW_NOTABLE) {
         return Ok(());
     }
-    writeln!(
-        f,
-        "Cursors of {} passed {} dead entries for {} rows, {per_row:.2} per row",
-        family.name,
-        grouped(family.figures.counter(Counter::SkippedEntries)),
-        grouped(family.figures.counter(Counter::Nexts)),
-    )
+    writeln!(f, "Cursors of {} passed {}", family.name, dead_for_rows(skipped, rows))
 }
 
 fn filter_line(

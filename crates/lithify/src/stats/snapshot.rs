@@ -140,6 +140,11 @@ pub(super) fn ratio(dividend: u64, divisor: u64) -> Option<f64> {
     (divisor != 0).then(|| dividend as f64 / divisor as f64)
 }
 
+/// CPU time per call, microseconds. Calls are timed by samples: undefined while none was taken.
+fn cpu_us_per(cpu_ns: u64, calls: u64) -> Option<f64> {
+    ratio(cpu_ns, calls * 1_000).filter(|_| cpu_ns > 0)
+}
+
 /// All writes that were committed: puts, merges and deletes of every kind.
 pub(super) fn writes(counter: impl Fn(Counter) -> u64) -> u64 {
     let kinds = [
@@ -281,14 +286,12 @@ impl StatisticsSnapshot {
             Derived::SkippedPerRow | Derived::FilterFalseShare | Derived::FilterFalseRate => {
                 of_counters(derived, counter)
             }
-            Derived::CpuPerLookup => ratio(cpu_ns(Cause::UserLookup), lookups * 1_000),
-            Derived::CpuPerCursor => {
-                ratio(cpu_ns(Cause::UserScan), counter(Counter::Cursors) * 1_000)
-            }
-            Derived::CpuPerRow => ratio(cpu_ns(Cause::UserScan), rows * 1_000),
+            Derived::CpuPerLookup => cpu_us_per(cpu_ns(Cause::UserLookup), lookups),
+            Derived::CpuPerCursor => cpu_us_per(cpu_ns(Cause::UserScan), counter(Counter::Cursors)),
+            Derived::CpuPerRow => cpu_us_per(cpu_ns(Cause::UserScan), rows),
             Derived::CpuPerWrite => {
                 let causes = [Cause::Wal, Cause::UserWrite, Cause::Flush, Cause::Compaction];
-                ratio(causes.into_iter().map(cpu_ns).sum(), writes(counter) * 1_000)
+                cpu_us_per(causes.into_iter().map(cpu_ns).sum(), writes(counter))
             }
             Derived::SlowedShare => ratio(self.stalls.slowed_us, self.uptime_us),
             Derived::GapShare => ratio(self.stalls.gap_windows, self.stalls.windows),

@@ -238,3 +238,38 @@ fn a_few_writes_keep_little_log() {
     assert!(few <= 8, "{few} MiB");
     assert!(many >= 20, "{many} MiB: flushes of forty families are dear");
 }
+
+/// A command that puts one row and ends: each leaves a segment, but not for ever.
+#[test]
+fn openings_that_write_little_do_not_gather_segments() {
+    let parts = Parts::new(9);
+    let open = || Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    for number in 0..100_u32 {
+        let db = open();
+        db.put(number.to_be_bytes(), b"small").unwrap();
+        db.close().unwrap();
+        let segments = parts.names_ending(".wal").len();
+        assert!(segments <= 9, "{segments} segments after {number} openings");
+    }
+    let db = open();
+    assert_eq!(db.keys().count(), 100);
+    // A flush for every ninth opening.
+    assert!(parts.names_ending(".sst").len() <= 100 / 8);
+    db.close().unwrap();
+}
+
+/// The same on a disk, with the threads that a program has.
+#[test]
+fn openings_with_threads_do_not_gather_segments() {
+    let directory = tempfile::tempdir().unwrap();
+    for number in 0..20_u32 {
+        let db = Db::open(directory.path(), Options::default()).unwrap();
+        db.put(number.to_be_bytes(), b"small").unwrap();
+        db.close().unwrap();
+    }
+    let entries = std::fs::read_dir(directory.path()).unwrap().flatten();
+    let is_segment = |path: &Path| path.extension().is_some_and(|kind| kind == "wal");
+    assert!(entries.filter(|entry| is_segment(&entry.path())).count() <= 9);
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    assert_eq!(db.keys().count(), 20);
+}

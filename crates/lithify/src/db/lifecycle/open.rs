@@ -61,9 +61,12 @@ pub(crate) fn open(
     let started = open_families(&inner, &state, None).and_then(|()| {
         let recovery = recover_log(&inner, &state, &listing)?;
         inner.remove_orphans(listing.orphans(&state, manifest_number))?;
+        let segments = recovery.reports.len();
         inner.lifecycle.set_recovery(recovery.reports);
         inner.update_flow();
-        inner.start_background()
+        inner.start_background()?;
+        shorten_log(&inner, segments);
+        Ok(())
     });
     if let Err(error) = started {
         inner.lifecycle.begin_close();
@@ -72,6 +75,21 @@ pub(crate) fn open(
         return Err(error);
     }
     Ok(inner)
+}
+
+/// A program that opens, writes little and closes leaves a segment each time. From so many on their rows go into
+/// tables, and the segments go: else they and the time of an opening grew with every run.
+const RECOVERED_SEGMENTS_MAX: usize = 8;
+
+/// More than that in memory is flushed as writes go on: no opening waits for it.
+const FLUSHED_AT_OPEN_BYTES_MAX: usize = 1 << 20;
+
+fn shorten_log(inner: &Arc<DbInner>, recovered_segments: usize) {
+    let recovered_bytes = inner.commits.writer().active.total_bytes();
+    if recovered_segments > RECOVERED_SEGMENTS_MAX && recovered_bytes <= FLUSHED_AT_OPEN_BYTES_MAX {
+        // Refused, on a full disk say, the segments stay, as they would have.
+        let _ = inner.flush_all();
+    }
 }
 
 /// Refuses a directory in which a database is still being made, or was not made to the end.
