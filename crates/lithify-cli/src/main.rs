@@ -71,8 +71,27 @@ fn refuse(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Commands of other tools (`ldb`, `redis-cli`, SQL), by what they are here.
+const OF_OTHER_TOOLS: [(&str, &[&str]); 7] = [
+    ("compact", &["optimize", "vacuum"]),
+    ("count", &["approxsize", "cnt", "dbsize", "len", "size"]),
+    ("levels", &["families", "list_column_families", "tables"]),
+    ("put", &["insert", "upsert", "write"]),
+    ("scan", &["cat", "find", "iter", "keys", "list", "ls", "query", "range", "select", "show"]),
+    ("stats", &["info", "status"]),
+    ("verify", &["check", "checkconsistency", "fsck"]),
+];
+
 /// What was likely meant, of commands and flags.
 fn similar(error: &clap::Error) -> Option<String> {
+    // Not of the commands below one, such as `bench`.
+    if let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand)
+        && std::env::args().nth(1).as_ref() == Some(asked)
+        && let Some((ours, _)) =
+            OF_OTHER_TOOLS.iter().find(|(_, theirs)| theirs.contains(&asked.as_str()))
+    {
+        return Some((*ours).to_owned());
+    }
     let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
     let found = kinds.into_iter().find_map(|kind| error.get(kind))?;
     match found {

@@ -128,6 +128,9 @@ fn wrong_command_lines_exit_with_2() {
 fn what_was_likely_meant_is_named() {
     for (arguments, part) in [
         (&["lvels", "x"][..], "unrecognized subcommand 'lvels'; similar: levels"),
+        // As other tools call it, whatever it looks like.
+        (&["select", "x"], "unrecognized subcommand 'select'; similar: scan"),
+        (&["dbsize", "x"], "unrecognized subcommand 'dbsize'; similar: count"),
         (&["scan", "x", "--limt", "3"], "unexpected argument '--limt' found; similar: --limit"),
         (&["bench", "shw"], "unrecognized subcommand 'shw'; similar: show"),
     ] {

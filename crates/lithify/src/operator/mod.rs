@@ -233,8 +233,8 @@ impl MergeOperator {
     fn not_given(&self) -> Error {
         let what = match self.name() {
             Some(name) => format!(
-                "the code of merge operator {name:?} is not there: open the column family with it in \
-                 CfOptions::merge_operator"
+                "merge operator {name:?} is a program's own: only a program that gives it in \
+                 CfOptions::merge_operator can read rows that have operands"
             ),
             None => "a row has merge operands, and its column family no merge operator".to_string(),
         };
