@@ -9,7 +9,7 @@ use std::fs::{File, TryLockError};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use fjall::{AbstractTree as _, Database, Keyspace};
+use fjall::{AbstractTree as _, Database, Keyspace, LsmError};
 use lithify_advisor::input::{Facts, OWN_KEYS, Source, Starts, user_bytes};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::{AdviseError, Result, Watch};
@@ -57,7 +57,7 @@ impl Store {
         let lock = locked(path)?;
         let in_place =
             stand_in(path, &becomes).map_err(|error| AdviseError::of_file(path, &error))?;
-        let wrong = |error: fjall::Error| AdviseError::data(format!("{shown}: fjall: {error}"));
+        let wrong = |error: fjall::Error| library_error(&shown, &error);
         // No thread works beside the reader: it would compact tables of somebody else in the stand-in.
         let opened = Database::builder(in_place.path()).worker_threads_unchecked(0).open();
         let database = opened.map_err(wrong)?;
@@ -89,8 +89,7 @@ impl Store {
         let mut done = 0;
         for entry in self.rows.range(from..) {
             let entry = entry.into_inner();
-            let (key, value) = entry
-                .map_err(|error| AdviseError::data(format!("{}: fjall: {error}", self.path)))?;
+            let (key, value) = entry.map_err(|error| library_error(&self.path, &error))?;
             let data_bytes = (key.len() + value.len()) as u64;
             done += data_bytes;
             let row = Row { key: &key, partition_bytes: key.len(), value: &value, data_bytes };
@@ -104,8 +103,8 @@ impl Store {
 
 /// Keeps others from opening the database.
 fn locked(path: &Path) -> Result<File> {
-    let path = path.join("lock");
-    let lock = File::open(&path).map_err(|error| AdviseError::of_file(&path, &error))?;
+    let file = path.join("lock");
+    let lock = File::open(&file).map_err(|error| AdviseError::of_file(&file, &error))?;
     match lock.try_lock_shared() {
         Ok(()) => Ok(lock),
         Err(TryLockError::WouldBlock) => {
@@ -113,21 +112,28 @@ fn locked(path: &Path) -> Result<File> {
                 format!("{}: the database is open elsewhere: close it first", path.display());
             Err(AdviseError::data(what))
         }
-        Err(TryLockError::Error(error)) => Err(AdviseError::of_file(&path, &error)),
+        Err(TryLockError::Error(error)) => Err(AdviseError::of_file(&file, &error)),
     }
 }
 
 /// Tables and blobs never change. The library panics where a directory among its keyspaces has another name
 /// than a number, and such a one is not its.
 fn becomes(path: &Path) -> Becomes {
-    let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-    let parent = path.parent().and_then(name_of);
-    match parent.as_deref() {
-        Some("tables" | "blobs") => Becomes::Link,
-        Some("keyspaces") if name_of(path).is_none_or(|name| name.parse::<u64>().is_err()) => {
-            Becomes::Nothing
-        }
+    let names: Vec<_> = path.iter().map(|name| name.to_str().unwrap_or_default()).collect();
+    match names[..] {
+        ["keyspaces", _, "tables" | "blobs", _] => Becomes::Link,
+        ["keyspaces", keyspace] if keyspace.parse::<u64>().is_err() => Becomes::Nothing,
         _ => Becomes::Copy,
+    }
+}
+
+/// An error of the library, of which it prints the inside.
+fn library_error(path: &str, error: &fjall::Error) -> AdviseError {
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) => {
+            AdviseError::data(format!("{path}: fjall: {error}"))
+        }
+        error => AdviseError::data(format!("{path}: fjall: {error}")),
     }
 }
 
@@ -135,7 +141,7 @@ fn becomes(path: &Path) -> Becomes {
 fn chosen(database: &Database, path: &str, table: Option<&str>) -> Result<Keyspace> {
     let keyspace = |name: &str| {
         let opened = database.keyspace(name, Default::default);
-        opened.map_err(|error| AdviseError::data(format!("{path}: fjall: {error}")))
+        opened.map_err(|error| library_error(path, &error))
     };
     let mut names: Vec<String> =
         database.list_keyspace_names().iter().map(|name| name.to_string()).collect();
@@ -144,8 +150,8 @@ fn chosen(database: &Database, path: &str, table: Option<&str>) -> Result<Keyspa
         // One that is not there would be made.
         Some(name) if names.iter().any(|one| one == name) => keyspace(name),
         Some(_) => {
-            let what = format!("{path} has no such keyspace; there are: {}", names.join(", "));
-            Err(AdviseError::usage(what))
+            let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(AdviseError::usage(format!("{path} has no such keyspace; there are: {there}")))
         }
         None => {
             let all = names.iter().map(|name| keyspace(name)).collect::<Result<Vec<_>>>()?;

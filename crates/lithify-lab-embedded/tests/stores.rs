@@ -110,6 +110,26 @@ fn a_keyspace_is_chosen_by_name() {
     assert_eq!(listing(directory.path()), before);
 }
 
+/// What is where is told by the path below the database, not by the database's own name.
+#[test]
+fn a_database_may_have_any_name_and_be_read_only() {
+    for name in ["tables", "blobs", "keyspaces"] {
+        let (directory, place) = (filled(), tempfile::tempdir().expect("a directory"));
+        let path = place.path().join(name);
+        std::fs::rename(directory.path(), &path).expect("is moved");
+        for (file, ..) in listing(&path) {
+            let mut permissions = file.metadata().expect("has some").permissions();
+            permissions.set_readonly(true);
+            std::fs::set_permissions(&file, permissions).expect("are set");
+        }
+        let before = listing(&path);
+        let mut source = open(&path, None).expect("opens");
+        assert_eq!(count(&mut *source).expect("is read"), ROWS);
+        drop(source);
+        assert_eq!(listing(&path), before);
+    }
+}
+
 #[test]
 fn one_that_is_open_elsewhere_is_refused() {
     let directory = filled();

@@ -349,6 +349,35 @@ fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
     assert!(rows(&place.join("new.db"), "default") == expected);
 }
 
+/// Rows of a database before one that is too large are written, as those of a file are.
+#[test]
+fn a_row_of_a_database_that_is_too_large_ends_the_import_there() {
+    use lithify_lab::adapter::provider::{Provider, Transactions};
+    use lithify_lab::adapter::settings::EngineSettings;
+    use lithify_lab::adapter::{SpaceId, SpaceSpec, WriteBatch};
+    use lithify_lab_engines::leveldb::PROVIDER;
+
+    if let Err(missing) = PROVIDER.available() {
+        eprintln!("skipped: {missing}");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let spaces = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
+    let old = place.join("old");
+    std::fs::create_dir(&old).unwrap();
+    let settings = EngineSettings::small();
+    let leveldb = PROVIDER.open(&old, &settings, &spaces, Transactions::Unneeded).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(SpaceId(0), b"a", b"first");
+    batch.put(SpaceId(0), &[b'k'; 70_000], b"too long");
+    leveldb.session().unwrap().write_batch(&batch).unwrap();
+    leveldb.close().unwrap();
+    let (_, error) = expect(place, 1, &["import", "new.db", "old", "--create"]);
+    assert_eq!(error, "error: a key of more than 65535 bytes; 1 rows are written: old");
+    assert_eq!(rows(&place.join("new.db"), "default").len(), 1);
+}
+
 /// Of a program that was built without fjall.
 #[test]
 #[cfg(not(feature = "embedded-engines"))]

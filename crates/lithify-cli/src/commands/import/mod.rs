@@ -156,15 +156,22 @@ enum Stop {
     Engine(lithify::Error),
     /// The source of rows is another database.
     Source(String),
+    /// A row of it is too large.
+    Size(String),
     Interrupted,
 }
 
 /// Imports them.
 pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
+    // From the start: what stands in for a database is removed after Ctrl-C too.
+    let watch = Watch::begin("import")?;
     let mut input = Input::open(arguments)?;
+    if watch.is_interrupted() {
+        let file = arguments.file.display();
+        return Err(Fault::interrupted(format!("stopped; nothing is written: {file}")));
+    }
     let db = open_to_write(&arguments.directory, arguments.create)?;
     let family = family_to_write(&db, arguments.family.as_deref(), arguments.create)?;
-    let watch = Watch::begin("import")?;
     let mut sink = Sink::new(&db, &family);
     let stopped = input.read_into(&mut sink, &watch);
     drop(watch);
@@ -186,6 +193,7 @@ pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
                 Bad::Source(what) => Fault::failure(format!("{what}; {written}")),
             });
         }
+        Err(Stop::Size(what)) => return Err(Fault::failure(format!("{what}; {written}: {file}"))),
         Err(Stop::Source(what)) => return Err(Fault::failure(format!("{what}; {written}"))),
         Err(Stop::Engine(error)) => {
             return Err(Fault::failure(format!("{written}; {}", engine_text(&error))));
@@ -357,13 +365,27 @@ fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
     })
 }
 
+fn put_row(sink: &mut Sink<'_>, key: &[u8], value: &[u8]) -> Result<(), Stop> {
+    if key.len() > KEY_SIZE_MAX {
+        return Err(Stop::Size(format!("a key of more than {KEY_SIZE_MAX} bytes")));
+    }
+    if value.len() > VALUE_SIZE_MAX {
+        let key = key[..key.len().min(NAMED_BYTES_MAX)].escape_ascii();
+        return Err(Stop::Size(format!("the value of \"{key}\" is of more than 64 MiB")));
+    }
+    sink.put(key, value).map_err(Stop::Engine)
+}
+
+/// Of a key that is named.
+const NAMED_BYTES_MAX: usize = 40;
+
 fn read_database(source: &mut dyn Source, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
     let total_bytes = source.facts().data_bytes;
     let mut stopped = Ok(());
     let read = source.scan(&mut |row, done_bytes| {
         stopped = match watch.hear(done_bytes, total_bytes) {
             ControlFlow::Break(()) => Err(Stop::Interrupted),
-            ControlFlow::Continue(()) => sink.put(row.key, row.value).map_err(Stop::Engine),
+            ControlFlow::Continue(()) => put_row(sink, row.key, row.value),
         };
         match stopped {
             Ok(()) => ControlFlow::Continue(()),
