@@ -111,11 +111,20 @@ fn is_slower(shorter: &Figures, longer: &Figures) -> bool {
     longer.cpu_ns >= CPU_NS_MIN && is_superlinear(shorter.cpu_ns, longer.cpu_ns)
 }
 
+/// What may be held at once by a history that is longer than one that held so much. The budget's part does not
+/// grow with the history. A history that held less than the budget had not filled it: all of that may grow, for
+/// the files are in memory too.
+fn peak_bytes_allowed(shorter: u64) -> u64 {
+    let grown = match shorter.checked_sub(BUDGET_BYTES) {
+        Some(beyond) => BUDGET_BYTES.saturating_add(beyond.saturating_mul(LONGER)),
+        None => shorter.saturating_mul(LONGER),
+    };
+    grown.saturating_add(BEYOND_SLACK_BYTES)
+}
+
 /// What grows faster than the history, if anything does.
 fn judge(shorter: &Figures, longer: &Figures) -> Option<&'static str> {
-    let beyond = |figures: &Figures| figures.peak_bytes.saturating_sub(BUDGET_BYTES);
-    let allowed = beyond(shorter).saturating_mul(LONGER) + BEYOND_SLACK_BYTES;
-    if beyond(longer) > allowed {
+    if longer.peak_bytes > peak_bytes_allowed(shorter.peak_bytes) {
         return Some("memory beyond the budget grows faster than the history");
     }
     if is_superlinear(shorter.asked_bytes, longer.asked_bytes) {
@@ -166,6 +175,11 @@ mod tests {
         assert!(judged(figures(budget + (9 << 20), 1, 1)).contains("memory"));
         assert!(judged(figures(budget, 16_000_000, 1)).contains("asked for"));
         assert!(judged(figures(budget, 1, 1_600_000_000)).contains("time"));
+        // Most of what a short history holds is its files.
+        let small = figures(budget / 2, 1, 1);
+        assert_eq!(judge(&small, &figures(budget * 2, 1, 1)), None);
+        let quadratic = judge(&small, &figures(budget * 8, 1, 1));
+        assert!(quadratic.is_some_and(|what| what.contains("memory")));
         assert_eq!(judge(&figures(0, 0, 1_000), &figures(0, 0, 50_000_000)), None, "too short");
     }
 

@@ -443,6 +443,9 @@ fn decode_metadata(body: &mut Decoder<'_>) -> Result<FileMetadata> {
     };
     if flags & FORMAT != 0 {
         metadata.block_size_bytes = body.varint()?;
+        if metadata.block_size_bytes == 0 {
+            return Err(Error::corruption("table whose size of blocks is 0"));
+        }
     }
     if flags & DICTIONARY != 0 {
         if flags & FORMAT == 0 {

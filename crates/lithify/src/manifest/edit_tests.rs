@@ -151,6 +151,13 @@ fn a_table_has_the_format_of_its_blocks() {
     bytes[flags] &= !super::edit::FORMAT;
     let error = VersionEdit::decode(&bytes).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    // One of no size would not be written again, and its dictionary with it.
+    let small = FileMetadata { block_size_bytes: 77, dictionary: Some(name), ..metadata() };
+    let mut bytes = add(small).encode();
+    let in_front = bytes.windows(16).position(|window| window == name.0).unwrap() - 1;
+    assert_eq!(std::mem::take(&mut bytes[in_front]), 77);
+    let error = VersionEdit::decode(&bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
 }
 
 /// A newer version's bits say `Unsupported`, not damage, and name what is unknown.

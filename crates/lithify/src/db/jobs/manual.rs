@@ -100,7 +100,7 @@ impl DbInner {
                 .pick_manual(level, range)
         };
         if let ManualPick::Compact(compaction) = &pick {
-            check_pick(family, compaction)?;
+            check_pick(&view.version, compaction)?;
             busy.add(compaction);
             background.compaction_count += 1;
         }
