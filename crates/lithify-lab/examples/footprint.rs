@@ -108,7 +108,10 @@ fn openings(directory: &Path, tables: u64) -> Outcome<()> {
 }
 
 fn main() -> Outcome<()> {
-    let tables = std::env::args().nth(1).map_or(Ok(1_000), |text| text.parse())?;
+    let tables = match std::env::args().nth(1) {
+        None => 1_000,
+        Some(text) => text.parse().map_err(|_| format!("TABLES is a number, not {text:?}"))?,
+    };
     let directory = std::env::temp_dir().join(format!("footprint-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let ended = sizes(&directory)

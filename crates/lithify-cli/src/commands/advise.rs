@@ -74,7 +74,7 @@ pub struct AdviseArguments {
     /// Columns or fields that the database sorts by, in their order; a number is a column from 1
     #[arg(long, value_name = "COLUMN,…", value_delimiter = ',')]
     key: Vec<String>,
-    /// The table or column family of a database; the largest without it
+    /// The table, column family or keyspace of a database; the largest without it
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     /// What the file is, where the guess is wrong: csv, tsv, json, lines or bytes

@@ -30,6 +30,8 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 const WORKERS: usize = 4;
 const PRODUCERS: u64 = 2;
 const COUNTERS: u64 = 10_000;
+/// Of so many a tenth is whole, and so is the part of each thread.
+const EVEN: u64 = 40;
 
 /// What the programs ask of a store.
 trait Store: Sync {
@@ -238,8 +240,18 @@ fn run(arguments: &[String]) -> Outcome<()> {
     let (Some(program), Some(store)) = (arguments.first(), arguments.get(1)) else {
         return Err(usage.into());
     };
+    let asked = match arguments.get(2) {
+        None => 1_000_000,
+        Some(text) => text.parse().map_err(|_| format!("{text:?} is no number: {usage}"))?,
+    };
     // Whole tenths, and the same for each thread.
-    let total = arguments.get(2).map_or(Ok(1_000_000), |text| text.parse::<u64>())? / 40 * 40;
+    let total: u64 = asked / EVEN * EVEN;
+    if total == 0 {
+        return Err(format!("NUMBER is {EVEN} or more").into());
+    }
+    if total != asked {
+        println!("{total} of {asked}: the same for each thread");
+    }
     let directory = std::env::temp_dir().join(format!("programs-{}", std::process::id()));
     let opened: Box<dyn Store> = match store.as_str() {
         "lithify" => Box::new(Lithify::open(&directory)?),
@@ -249,9 +261,9 @@ fn run(arguments: &[String]) -> Outcome<()> {
         _ => return Err(usage.into()),
     };
     let ended = match program.as_str() {
-        "queue" if total > 0 => queue(&*opened, total),
-        "merges" if total > 0 => counters(&*opened, total, |store, key| store.merge(key)),
-        "updates" if total > 0 => counters(&*opened, total, |store, key| store.update(key)),
+        "queue" => queue(&*opened, total),
+        "merges" => counters(&*opened, total, |store, key| store.merge(key)),
+        "updates" => counters(&*opened, total, |store, key| store.update(key)),
         _ => Err(usage.into()),
     };
     drop(opened);
