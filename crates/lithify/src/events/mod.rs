@@ -144,6 +144,8 @@ pub(crate) struct Events {
     /// Jobs that have begun.
     jobs: AtomicU64,
     is_failure_told: AtomicBool,
+    #[cfg(feature = "tracing")]
+    spans: tracing::Spans,
 }
 
 impl Events {
@@ -153,8 +155,15 @@ impl Events {
         ledger: Arc<Ledger>,
         environment: Arc<dyn Environment>,
     ) -> Self {
-        let is_failure_told = AtomicBool::new(false);
-        Events { listener, ledger, environment, jobs: AtomicU64::new(0), is_failure_told }
+        Events {
+            listener,
+            ledger,
+            environment,
+            jobs: AtomicU64::new(0),
+            is_failure_told: AtomicBool::new(false),
+            #[cfg(feature = "tracing")]
+            spans: tracing::Spans::default(),
+        }
     }
 
     /// Microseconds since the database was opened.
@@ -168,7 +177,7 @@ impl Events {
             self.ledger.log_job(end.clone());
         }
         #[cfg(feature = "tracing")]
-        tracing::trace(&event);
+        self.spans.trace(&event);
         if let Some(listener) = &self.listener.0
             && catch_unwind(AssertUnwindSafe(|| listener(&event))).is_err()
         {

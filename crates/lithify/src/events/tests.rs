@@ -94,6 +94,7 @@ mod bridge {
     use ::tracing::span::{Attributes, Id, Record};
     use ::tracing::{Metadata, Subscriber};
 
+    /// Writes down events, and spans that are made, entered, completed and closed.
     struct Lines(Arc<Mutex<Vec<String>>>);
 
     struct Line(String);
@@ -104,58 +105,117 @@ mod bridge {
         }
     }
 
+    impl Lines {
+        fn note(&self, begin: String, record: impl FnOnce(&mut Line)) {
+            let mut line = Line(begin);
+            record(&mut line);
+            lock(&self.0).push(line.0);
+        }
+    }
+
     impl Subscriber for Lines {
         fn enabled(&self, _: &Metadata<'_>) -> bool {
             true
         }
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
+        fn new_span(&self, span: &Attributes<'_>) -> Id {
+            let (level, name) = (span.metadata().level(), span.metadata().name());
+            self.note(format!("{level} span {name}:"), |line| span.record(line));
             Id::from_u64(1)
         }
-        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record(&self, _: &Id, values: &Record<'_>) {
+            self.note("span:".to_owned(), |line| values.record(line));
+        }
         fn record_follows_from(&self, _: &Id, _: &Id) {}
         fn event(&self, event: &::tracing::Event<'_>) {
-            let mut line =
-                Line(format!("{} {}:", event.metadata().level(), event.metadata().target()));
-            event.record(&mut line);
-            lock(&self.0).push(line.0);
+            let (level, target) = (event.metadata().level(), event.metadata().target());
+            self.note(format!("{level} {target}:"), |line| event.record(line));
         }
-        fn enter(&self, _: &Id) {}
-        fn exit(&self, _: &Id) {}
+        fn enter(&self, _: &Id) {
+            self.note("in".to_owned(), |_| ());
+        }
+        fn exit(&self, _: &Id) {
+            self.note("out".to_owned(), |_| ());
+        }
+        fn try_close(&self, _: Id) -> bool {
+            self.note("dropped".to_owned(), |_| ());
+            true
+        }
+    }
+
+    fn lines_of(tell: impl FnOnce(&Events)) -> Vec<String> {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        ::tracing::subscriber::with_default(Lines(Arc::clone(&lines)), || {
+            tell(&hub(EventListener::none()));
+        });
+        let lines = lock(&lines);
+        // How often a handle of a span is dropped is nobody's business but the last one's.
+        let mut lines: Vec<String> = lines.clone();
+        lines.dedup();
+        lines
     }
 
     #[test]
-    fn every_event_is_one_of_tracing() {
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        ::tracing::subscriber::with_default(Lines(Arc::clone(&lines)), || {
-            let events = hub(EventListener::none());
+    fn a_job_is_a_span_with_its_events() {
+        let lines = lines_of(|events| {
             let job = TrackedJob::new(flush());
-            job.begin(&events);
+            job.begin(events);
             let record = JobRecord { written_bytes: 100, entries_in: 3, ..JobRecord::default() };
-            job.end(&events, 1, [&record], JobOutcome::Done);
-            job.end(&events, 1, [], JobOutcome::of_error(&Error::invalid("wrong")));
-            let (cause, at_us) = (DelayCause::Level0, 7);
+            job.end(events, 1, [&record], JobOutcome::Done);
+        });
+        let job = "job=1 kind=\"flush\" reason=\"\" family=\"rows\" target_level=0";
+        let expected = [
+            format!("INFO span job: {job}"),
+            "in".into(),
+            format!("INFO lithify: message=job began {job} tables_in=2 bytes_in=0 at_us=0"),
+            "out".into(),
+            "dropped".into(),
+            "span: bytes_out=100".into(),
+            "span: outcome=done".into(),
+            "in".into(),
+            format!(
+                "INFO lithify: message=job ended {job} wall_us=0 cpu_ns=0 tables_in=2 tables_out=1 \
+                 bytes_in=0 bytes_out=100 entries_in=3 entries_dropped=0 outcome=done at_us=0"
+            ),
+            "out".into(),
+            "dropped".into(),
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn a_job_that_is_told_at_its_end_alone_has_no_span() {
+        let lines = lines_of(|events| {
+            let outcome = JobOutcome::of_error(&Error::invalid("wrong"));
+            events.tell_end(flush(), 1, [], outcome);
+        });
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.starts_with("WARN") && line.contains("outcome=failed: "), "{line}");
+    }
+
+    #[test]
+    fn writers_that_are_held_back_are_one_span_until_they_are_free() {
+        let (cause, at_us) = (DelayCause::Level0, 7);
+        let lines = lines_of(|events| {
             events.tell(Event::WritesSlowed { cause, at_us });
             events.tell(Event::WritesStopped { cause, at_us });
             events.tell(Event::WritesFree { at_us });
             events.tell_failure(Error::invalid("torn"));
         });
-        let lines = lock(&lines).clone();
+        let told: Vec<&String> = lines
+            .iter()
+            .filter(|line| line.contains("lithify:") || line.contains("span"))
+            .collect();
         let expected = [
-            "INFO lithify: message=job began job=1 kind=\"flush\" reason=\"\" family=\"rows\" \
-             target_level=0 tables_in=2 bytes_in=0 at_us=0",
-            "INFO lithify: message=job ended job=1 kind=\"flush\" reason=\"\" family=\"rows\" \
-             target_level=0 wall_us=0 cpu_ns=0 tables_in=2 tables_out=1 bytes_in=0 bytes_out=100 \
-             entries_in=3 entries_dropped=0 outcome=done at_us=0",
-        ];
-        assert_eq!(lines[..2], expected);
-        assert!(lines[2].starts_with("WARN") && lines[2].contains("outcome=failed: "), "{lines:?}");
-        let rest = [
+            "WARN span writes held back:",
             "WARN lithify: message=writes slowed cause=\"level0\" at_us=7",
             "WARN lithify: message=writes stopped cause=\"level0\" at_us=7",
             "INFO lithify: message=writes free at_us=7",
         ];
-        assert_eq!(lines[3..6], rest);
-        assert!(lines[6].starts_with("ERROR") && lines[6].contains("torn"), "{lines:?}");
-        assert_eq!(lines.len(), 7);
+        assert_eq!(told[..4], expected);
+        assert!(told[4].starts_with("ERROR") && told[4].contains("torn"), "{told:?}");
+        assert_eq!(told.len(), 5);
+        let last_dropped = lines.iter().rposition(|line| line == "dropped");
+        let free = lines.iter().position(|line| line.contains("writes free"));
+        assert!(last_dropped > free, "the span is closed: {lines:?}");
     }
 }
