@@ -9,8 +9,8 @@ mod fault;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use fault::Fault;
 
@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     #[cfg(feature = "embedded-engines")]
     lithify_lab_embedded::register();
     lithify_lab::engines::elsewhere::register();
-    let arguments = match Arguments::try_parse() {
+    let parsed = flowing(Arguments::command()).try_get_matches();
+    let arguments = match parsed.and_then(|mut found| Arguments::from_arg_matches_mut(&mut found)) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
@@ -46,6 +47,34 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => fault.report(),
     }
+}
+
+/// The same command with long texts whose paragraphs are one line each. In the source they are cut to its width,
+/// and would be cut once more to that of the terminal.
+fn flowing(command: clap::Command) -> clap::Command {
+    let about = command.get_long_about().map(|about| joined(&about.to_string()));
+    let command = match about {
+        Some(about) => command.long_about(about),
+        None => command,
+    };
+    command.mut_subcommands(flowing)
+}
+
+/// Joins the lines of each paragraph. Indented lines and those of lists stay lines.
+fn joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    for line in text.lines() {
+        let begins_anew = line.is_empty() || line.starts_with([' ', '-']);
+        match joined.chars().next_back() {
+            None => {}
+            Some('\n') => joined.push_str(if line.is_empty() { "\n" } else { "" }),
+            Some(_) if line.is_empty() => joined.push_str("\n\n"),
+            Some(_) if begins_anew => joined.push('\n'),
+            Some(_) => joined.push(' '),
+        }
+        joined.push_str(line);
+    }
+    joined
 }
 
 /// Help and version go where they belong; anything else is one line.
@@ -98,5 +127,35 @@ fn similar(error: &clap::Error) -> Option<String> {
         ContextValue::String(name) => Some(name.clone()),
         ContextValue::Strings(names) if !names.is_empty() => Some(names.join(", ")),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_become_lines_and_lists_stay() {
+        let text =
+            "Rows in the\norder of keys.\n\nEach is\na line:\n- a key\n  of bytes\nand more.";
+        let lines = "Rows in the order of keys.\n\nEach is a line:\n- a key\n  of bytes and more.";
+        assert_eq!(joined(text), lines);
+        assert_eq!(joined(""), "");
+    }
+
+    #[test]
+    fn no_help_is_cut_twice() {
+        fn check(command: &clap::Command) {
+            let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = about.lines().collect();
+            for pair in lines.windows(2) {
+                let is_cut = !pair[0].is_empty() && pair[1].starts_with(char::is_alphanumeric);
+                assert!(!is_cut, "{}: {pair:?}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        let command = flowing(Arguments::command());
+        assert!(command.get_subcommands().any(|command| command.get_long_about().is_some()));
+        check(&command);
     }
 }
