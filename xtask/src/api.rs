@@ -17,6 +17,8 @@ use std::process::{Command, ExitCode};
 use public_api::tokens::Token;
 use public_api::{Builder, PublicItem};
 
+use crate::command::run as run_command;
+
 /// Where the recorded list is.
 const FILE: &str = "crates/lithify/api.txt";
 
@@ -37,7 +39,8 @@ pub fn run(repository: &Path, accept: bool) -> ExitCode {
 
 fn api(repository: &Path, accept: bool) -> Result<bool, String> {
     let path = repository.join(FILE);
-    let compiler = output_of(Command::new("rustc").arg("--version"))?;
+    let compiler = run_command(Command::new("rustc").arg("--version"))?;
+    let compiler = String::from_utf8_lossy(&compiler.stdout);
     let head = format!("{HEAD}{}", compiler.trim());
     if accept {
         let text = format!("{head}\n{}\n", list(repository)?.join("\n"));
@@ -81,7 +84,7 @@ fn list(repository: &Path) -> Result<Vec<String>, String> {
         .args(["-Z", "unstable-options", "--output-format", "json"])
         .env("RUSTC_BOOTSTRAP", "1")
         .current_dir(repository);
-    output_of(&mut rustdoc)?;
+    run_command(&mut rustdoc)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let json = repository.join(target).join("doc/lithify.json");
     let api = Builder::from_rustdoc_json(&json).omit_blanket_impls(true).build();
@@ -103,15 +106,6 @@ fn differences(recorded: &[String], found: &[String]) -> Vec<String> {
     let gone = before.difference(&now).map(|line| format!("- {line}"));
     let new = now.difference(&before).map(|line| format!("+ {line}"));
     gone.chain(new).collect()
-}
-
-/// What a command prints.
-fn output_of(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-        false => Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr))),
-    }
 }
 
 #[cfg(test)]

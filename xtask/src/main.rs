@@ -11,6 +11,7 @@
 //! Exit codes: 0 all is well, 1 complaints or the repository cannot be read, 2 wrong arguments.
 
 mod api;
+mod command;
 mod counts;
 mod figures;
 mod picture;

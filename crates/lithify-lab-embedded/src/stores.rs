@@ -129,12 +129,11 @@ fn becomes(path: &Path) -> Becomes {
 
 /// An error of the library, of which it prints the inside.
 fn library_error(path: &str, error: &fjall::Error) -> AdviseError {
-    match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) => {
-            AdviseError::data(format!("{path}: fjall: {error}"))
-        }
-        error => AdviseError::data(format!("{path}: fjall: {error}")),
-    }
+    let said: &dyn std::fmt::Display = match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) => error,
+        error => error,
+    };
+    AdviseError::data(format!("{path}: fjall: {said}"))
 }
 
 /// The keyspace of that name; the largest one without a name.

@@ -1,7 +1,9 @@
 //! The programs that count: cargo builds, valgrind runs.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+
+use crate::command::run;
 
 /// The function of the bench whose instructions are counted.
 const TOGGLE: &str = "--toggle-collect=*instructions_counted_here*";
@@ -92,15 +94,6 @@ fn parse(text: &str, report: &str) -> Option<Measured> {
     let is_counted = instructions > 0.0 && operations > 0.0;
     let features = after(text, "features ")?;
     is_counted.then_some(Measured { count: instructions / operations, features })
-}
-
-fn run(command: &mut Command) -> Result<Output, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
-    match output.status.success() {
-        true => Ok(output),
-        false => Err(format!("{name}: {}", String::from_utf8_lossy(&output.stderr))),
-    }
 }
 
 #[cfg(test)]

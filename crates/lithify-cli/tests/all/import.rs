@@ -313,9 +313,11 @@ fn files_with_columns_are_known_by_their_first_bytes() {
     assert!(!place.join("none.db").exists());
 }
 
-/// What a refusal of LevelDB's interface names: the rows of LevelDB, in a database of ours.
-#[test]
-fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
+/// Makes a database of LevelDB; false where LevelDB is not installed.
+fn fill_leveldb<V: AsRef<[u8]>>(
+    directory: &Path,
+    rows: impl Iterator<Item = (Vec<u8>, V)>,
+) -> bool {
     use lithify_lab::adapter::provider::{Provider, Transactions};
     use lithify_lab::adapter::settings::EngineSettings;
     use lithify_lab::adapter::{SpaceId, SpaceSpec, WriteBatch};
@@ -323,20 +325,29 @@ fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
 
     if let Err(missing) = PROVIDER.available() {
         eprintln!("skipped: {missing}");
-        return;
+        return false;
     }
-    let place = tempfile::tempdir().unwrap();
-    let place = place.path();
     let spaces = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
     let settings = EngineSettings::small();
-    let old = place.join("old");
-    std::fs::create_dir(&old).unwrap();
-    let leveldb = PROVIDER.open(&old, &settings, &spaces, Transactions::Unneeded).unwrap();
+    std::fs::create_dir(directory).unwrap();
+    let leveldb = PROVIDER.open(directory, &settings, &spaces, Transactions::Unneeded).unwrap();
     let mut batch = WriteBatch::new();
-    let row = |number: u32| (number.to_be_bytes(), number.to_le_bytes().repeat(9));
-    (0..20_000).map(row).for_each(|(key, value)| batch.put(SpaceId(0), &key, &value));
+    rows.for_each(|(key, value)| batch.put(SpaceId(0), &key, value.as_ref()));
     leveldb.session().unwrap().write_batch(&batch).unwrap();
     leveldb.close().unwrap();
+    true
+}
+
+/// What a refusal of LevelDB's interface names: the rows of LevelDB, in a database of ours.
+#[test]
+fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let old = place.join("old");
+    let row = |number: u32| (number.to_be_bytes().to_vec(), number.to_le_bytes().repeat(9));
+    if !fill_leveldb(&old, (0..20_000).map(row)) {
+        return;
+    }
     let files = |directory: &Path| -> BTreeMap<_, _> {
         let entries = std::fs::read_dir(directory).unwrap().flatten();
         entries.map(|entry| (entry.file_name(), std::fs::read(entry.path()).unwrap())).collect()
@@ -352,27 +363,12 @@ fn a_database_of_leveldb_is_copied_and_stays_as_it_is() {
 /// Rows of a database before one that is too large are written, as those of a file are.
 #[test]
 fn a_row_of_a_database_that_is_too_large_ends_the_import_there() {
-    use lithify_lab::adapter::provider::{Provider, Transactions};
-    use lithify_lab::adapter::settings::EngineSettings;
-    use lithify_lab::adapter::{SpaceId, SpaceSpec, WriteBatch};
-    use lithify_lab_engines::leveldb::PROVIDER;
-
-    if let Err(missing) = PROVIDER.available() {
-        eprintln!("skipped: {missing}");
-        return;
-    }
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
-    let spaces = [SpaceSpec { name: "rows", prefix_bytes: None, single_delete: false }];
-    let old = place.join("old");
-    std::fs::create_dir(&old).unwrap();
-    let settings = EngineSettings::small();
-    let leveldb = PROVIDER.open(&old, &settings, &spaces, Transactions::Unneeded).unwrap();
-    let mut batch = WriteBatch::new();
-    batch.put(SpaceId(0), b"a", b"first");
-    batch.put(SpaceId(0), &[b'k'; 70_000], b"too long");
-    leveldb.session().unwrap().write_batch(&batch).unwrap();
-    leveldb.close().unwrap();
+    let two = [(b"a".to_vec(), "first"), (vec![b'k'; 70_000], "too long")];
+    if !fill_leveldb(&place.join("old"), two.into_iter()) {
+        return;
+    }
     let (_, error) = expect(place, 1, &["import", "new.db", "old", "--create"]);
     assert_eq!(error, "error: a key of more than 65535 bytes; 1 rows are written: old");
     assert_eq!(rows(&place.join("new.db"), "default").len(), 1);

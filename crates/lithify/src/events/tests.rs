@@ -94,8 +94,11 @@ mod bridge {
     use ::tracing::span::{Attributes, Id, Record};
     use ::tracing::{Metadata, Subscriber};
 
-    /// Writes down events, and spans that are made, entered, completed and closed.
-    struct Lines(Arc<Mutex<Vec<String>>>);
+    /// Writes down events, and spans that are made, entered, completed and closed. One span is open at a time.
+    struct Lines {
+        lines: Arc<Mutex<Vec<String>>>,
+        handles: Mutex<u64>,
+    }
 
     struct Line(String);
 
@@ -109,7 +112,7 @@ mod bridge {
         fn note(&self, begin: String, record: impl FnOnce(&mut Line)) {
             let mut line = Line(begin);
             record(&mut line);
-            lock(&self.0).push(line.0);
+            lock(&self.lines).push(line.0);
         }
     }
 
@@ -120,6 +123,7 @@ mod bridge {
         fn new_span(&self, span: &Attributes<'_>) -> Id {
             let (level, name) = (span.metadata().level(), span.metadata().name());
             self.note(format!("{level} span {name}:"), |line| span.record(line));
+            *lock(&self.handles) += 1;
             Id::from_u64(1)
         }
         fn record(&self, _: &Id, values: &Record<'_>) {
@@ -136,22 +140,25 @@ mod bridge {
         fn exit(&self, _: &Id) {
             self.note("out".to_owned(), |_| ());
         }
+        fn clone_span(&self, id: &Id) -> Id {
+            *lock(&self.handles) += 1;
+            id.clone()
+        }
         fn try_close(&self, _: Id) -> bool {
-            self.note("dropped".to_owned(), |_| ());
-            true
+            *lock(&self.handles) -= 1;
+            let is_closed = *lock(&self.handles) == 0;
+            if is_closed {
+                self.note("closed".to_owned(), |_| ());
+            }
+            is_closed
         }
     }
 
     fn lines_of(tell: impl FnOnce(&Events)) -> Vec<String> {
         let lines = Arc::new(Mutex::new(Vec::new()));
-        ::tracing::subscriber::with_default(Lines(Arc::clone(&lines)), || {
-            tell(&hub(EventListener::none()));
-        });
-        let lines = lock(&lines);
-        // How often a handle of a span is dropped is nobody's business but the last one's.
-        let mut lines: Vec<String> = lines.clone();
-        lines.dedup();
-        lines
+        let subscriber = Lines { lines: Arc::clone(&lines), handles: Mutex::new(0) };
+        ::tracing::subscriber::with_default(subscriber, || tell(&hub(EventListener::none())));
+        lock(&lines).clone()
     }
 
     #[test]
@@ -168,7 +175,6 @@ mod bridge {
             "in".into(),
             format!("INFO lithify: message=job began {job} tables_in=2 bytes_in=0 at_us=0"),
             "out".into(),
-            "dropped".into(),
             "span: bytes_out=100".into(),
             "span: outcome=done".into(),
             "in".into(),
@@ -177,7 +183,7 @@ mod bridge {
                  bytes_in=0 bytes_out=100 entries_in=3 entries_dropped=0 outcome=done at_us=0"
             ),
             "out".into(),
-            "dropped".into(),
+            "closed".into(),
         ];
         assert_eq!(lines, expected);
     }
@@ -214,8 +220,8 @@ mod bridge {
         assert_eq!(told[..4], expected);
         assert!(told[4].starts_with("ERROR") && told[4].contains("torn"), "{told:?}");
         assert_eq!(told.len(), 5);
-        let last_dropped = lines.iter().rposition(|line| line == "dropped");
-        let free = lines.iter().position(|line| line.contains("writes free"));
-        assert!(last_dropped > free, "the span is closed: {lines:?}");
+        let at = |text: &str| lines.iter().position(|line| line.contains(text));
+        let (free, closed, failed) = (at("writes free"), at("closed"), at("torn"));
+        assert!(free < closed && closed < failed, "closed once they are free: {lines:?}");
     }
 }

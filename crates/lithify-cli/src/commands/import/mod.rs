@@ -92,6 +92,17 @@ const ROWS_OF_ONE_KEY: &str =
 /// The most bytes of a row in the input.
 pub const RECORD_BYTES_MAX: usize = 256 << 20;
 
+/// So many bytes of a key are shown where a row is named by it.
+const NAMED_BYTES_MAX: usize = 40;
+
+/// What of a row is longer than a database takes.
+fn too_large(key: &[u8], value: &[u8]) -> Option<String> {
+    if key.len() > KEY_SIZE_MAX {
+        return Some(format!("a key of more than {KEY_SIZE_MAX} bytes"));
+    }
+    (value.len() > VALUE_SIZE_MAX).then(|| "a value of more than 64 MiB".to_owned())
+}
+
 /// Where in a file a reader is: lines from 1, and bytes read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Line {
@@ -291,11 +302,8 @@ fn read_file(
     while records.next(&mut row).map_err(Stop::Bad)? {
         let line = records.line();
         let bad = |what: String| Stop::Bad(Bad::Row(line.first, what));
-        if row.key.len() > KEY_SIZE_MAX {
-            return Err(bad(format!("a key of more than {KEY_SIZE_MAX} bytes")));
-        }
-        if row.value.len() > VALUE_SIZE_MAX {
-            return Err(bad("a value of more than 64 MiB".to_owned()));
+        if let Some(what) = too_large(&row.key, &row.value) {
+            return Err(bad(what));
         }
         if watch.is_interrupted() {
             return Err(Stop::Interrupted);
@@ -366,18 +374,15 @@ fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
 }
 
 fn put_row(sink: &mut Sink<'_>, key: &[u8], value: &[u8]) -> Result<(), Stop> {
-    if key.len() > KEY_SIZE_MAX {
-        return Err(Stop::Size(format!("a key of more than {KEY_SIZE_MAX} bytes")));
-    }
-    if value.len() > VALUE_SIZE_MAX {
-        let key = key[..key.len().min(NAMED_BYTES_MAX)].escape_ascii();
-        return Err(Stop::Size(format!("the value of \"{key}\" is of more than 64 MiB")));
-    }
-    sink.put(key, value).map_err(Stop::Engine)
+    let Some(what) = too_large(key, value) else {
+        return sink.put(key, value).map_err(Stop::Engine);
+    };
+    // A row of a file has a line; this one its key, unless that is what is too long.
+    Err(Stop::Size(match key.len() <= KEY_SIZE_MAX {
+        true => format!("{what}: \"{}\"", key[..key.len().min(NAMED_BYTES_MAX)].escape_ascii()),
+        false => what,
+    }))
 }
-
-/// Of a key that is named.
-const NAMED_BYTES_MAX: usize = 40;
 
 fn read_database(source: &mut dyn Source, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
     let total_bytes = source.facts().data_bytes;

@@ -84,9 +84,12 @@ const RECOVERED_SEGMENTS_MAX: usize = 8;
 /// More than that in memory is flushed as writes go on: no opening waits for it.
 const FLUSHED_AT_OPEN_BYTES_MAX: usize = 1 << 20;
 
+/// Flushes what many short segments hold, if it is little.
 fn shorten_log(inner: &Arc<DbInner>, recovered_segments: usize) {
-    let recovered_bytes = inner.commits.writer().active.total_bytes();
-    if recovered_segments > RECOVERED_SEGMENTS_MAX && recovered_bytes <= FLUSHED_AT_OPEN_BYTES_MAX {
+    if recovered_segments <= RECOVERED_SEGMENTS_MAX {
+        return;
+    }
+    if inner.commits.writer().active.total_bytes() <= FLUSHED_AT_OPEN_BYTES_MAX {
         // Refused, on a full disk say, the segments stay, as they would have.
         let _ = inner.flush_all();
     }
