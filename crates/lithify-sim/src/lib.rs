@@ -24,6 +24,7 @@ pub mod picker;
 #[cfg(target_os = "linux")]
 pub mod powerloss;
 pub mod random;
+mod references;
 pub mod runner;
 pub mod threads;
 pub mod versions;

@@ -5,8 +5,8 @@ use super::history::{Digests, History};
 use crate::digest;
 use crate::model::State;
 use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
+use crate::references::check_opened;
 use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
-use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
 use lithify::{Db, Options};
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub fn recover(files: &MemoryFileSystem, options: &Options) -> Result<Recovered,
     let calls = files.call_count() - calls_before;
     let syncs = files.calls(FileCallKind::SyncData) + files.calls(FileCallKind::SyncDirectory);
     let digests = read_all(&db).map_err(|error| format!("it cannot be read: {error}"))?;
-    check_references(files)?;
+    check_opened(&db, files, Path::new(DIRECTORY))?;
     match environment.endless_waits() {
         0 => Ok(Recovered { db, digests, calls, disk_us: calls * CALL_US + syncs * SYNC_US }),
         waits => Err(format!("{waits} waits without an end while it was opened")),
@@ -73,33 +73,6 @@ pub fn read_all(db: &Db) -> lithify::Result<Digests> {
         *digest = Some(sum);
     }
     Ok(digests)
-}
-
-/// The files of a database's directory that its manifest does not name.
-///
-/// # Errors
-/// What listing them meets, and tables that are missing.
-pub fn unnamed_files(files: &MemoryFileSystem, directory: &Path) -> Result<Vec<FileName>, String> {
-    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
-    let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
-    let listing = DirectoryListing::read(files, directory).map_err(failed)?;
-    let mut unnamed = listing.orphans(&loaded.state, loaded.number);
-    unnamed.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
-    match &listing.missing_tables(&loaded.state)[..] {
-        [] => Ok(unnamed),
-        missing => Err(format!("tables are missing: {missing:?}")),
-    }
-}
-
-/// Every file of the database's directory is one that the manifest names, and the other way round.
-///
-/// # Errors
-/// What is too much or missing.
-pub fn check_references(files: &MemoryFileSystem) -> Result<(), String> {
-    match &unnamed_files(files, Path::new(DIRECTORY))?[..] {
-        [] => Ok(()),
-        unnamed => Err(format!("files that nothing names: {unnamed:?}")),
-    }
 }
 
 /// Compares all rows with the state that was found, key by key, and works with the database: it

@@ -5,8 +5,8 @@ use super::image::Tree;
 use super::plan::{count_of, owner};
 use super::{DATABASE, WRITERS};
 use crate::digest;
+use crate::references::check_opened;
 use lithify::fs::SystemFileSystem;
-use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
 use lithify::verify::{VerifyOptions, verify};
 use lithify::{CfOptions, Db, Options};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) fn open(path: &Path, options: &Options) -> Result<(Db, Shown), String
     let db = Db::open(path, options.clone()).map_err(|e| format!("it does not open: {e}"))?;
     let shown = read(&db).map_err(|error| format!("it cannot be read: {error}"))?;
     if options.background_threads == 0 {
-        check_references(path)?;
+        check_opened(&db, &SystemFileSystem, path)?;
     }
     Ok((db, shown))
 }
@@ -69,20 +69,6 @@ fn read(db: &Db) -> lithify::Result<Shown> {
         shown.families.push(name);
     }
     Ok(shown)
-}
-
-/// Every file of the directory is one that the manifest names, and the other way round.
-fn check_references(path: &Path) -> Result<(), String> {
-    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
-    let loaded = LoadedManifest::read(&SystemFileSystem, path, &mut |_, _| {}).map_err(failed)?;
-    let listing = DirectoryListing::read(&SystemFileSystem, path).map_err(failed)?;
-    let mut unnamed = listing.orphans(&loaded.state, loaded.number);
-    unnamed.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
-    match (&unnamed[..], &listing.missing_tables(&loaded.state)[..]) {
-        ([], []) => Ok(()),
-        ([], missing) => Err(format!("tables are missing: {missing:?}")),
-        (unnamed, _) => Err(format!("files that nothing names: {unnamed:?}")),
-    }
 }
 
 /// Verifies a database that is closed, works with it, closes it and opens it again.

@@ -246,6 +246,10 @@ fn openings_that_write_little_do_not_gather_segments() {
     let open = || Db::open_in(PATH, small_options(), parts.world()).unwrap();
     for number in 0..100_u32 {
         let db = open();
+        if db.recovery().len() > 8 {
+            // The new one, and two to be written over: the others have gone when it is open.
+            assert!(parts.names_ending(".wal").len() <= 3);
+        }
         db.put(number.to_be_bytes(), b"small").unwrap();
         db.close().unwrap();
         let segments = parts.names_ending(".wal").len();

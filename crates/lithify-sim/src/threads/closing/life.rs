@@ -4,8 +4,8 @@ use super::rows::{FAMILIES, Ledger, Rows, SCRATCH, compare_all, number, text};
 use super::worker::{Done, Shared, Worker};
 use super::{LIVES, WORKERS};
 use crate::check::{Tally, panic_text};
-use crate::crash::recover::unnamed_files;
 use crate::random::Random;
+use crate::references::unnamed_files;
 use lithify::fs::{
     CrashKeep, FileSystem, MemoryEnvironment, MemoryFileSystem, SystemEnvironment, World,
 };

@@ -1,0 +1,65 @@
+//! Compares the files of a database's directory with those that its manifest names.
+
+use lithify::Db;
+use lithify::fs::FileSystem;
+use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// With threads of their own, databases remove files within this time.
+const FILES_GO: Duration = Duration::from_secs(20);
+
+/// An opening that finds more log segments than this flushes what they hold.
+const SEGMENTS_FLUSHED_FROM: usize = 9;
+
+/// So many segments that a flush has let go wait to be used again.
+const SEGMENTS_RECYCLED_MAX: usize = 2;
+
+/// The files of a database's directory that its manifest does not name.
+///
+/// # Errors
+/// What listing them meets, and tables that are missing.
+pub fn unnamed_files(files: &dyn FileSystem, directory: &Path) -> Result<Vec<FileName>, String> {
+    let failed = |error: lithify::Error| format!("its files cannot be listed: {error}");
+    let loaded = LoadedManifest::read(files, directory, &mut |_, _| {}).map_err(failed)?;
+    let listing = DirectoryListing::read(files, directory).map_err(failed)?;
+    let mut unnamed = listing.orphans(&loaded.state, loaded.number);
+    unnamed.extend(listing.names.iter().filter(|name| **name == FileName::CurrentTemporary));
+    match &listing.missing_tables(&loaded.state)[..] {
+        [] => Ok(unnamed),
+        missing => Err(format!("tables are missing: {missing:?}")),
+    }
+}
+
+/// Every file in the directory of a database that was just opened is one that the manifest names,
+/// or a segment that waits to be used again; and no named table is missing. What its threads still
+/// do is waited for.
+///
+/// # Errors
+/// What is too much or missing.
+pub fn check_opened(db: &Db, files: &dyn FileSystem, directory: &Path) -> Result<(), String> {
+    let has_threads = db.options().background_threads > 0;
+    let recycled_max = match db.recovery().len() {
+        SEGMENTS_FLUSHED_FROM.. => SEGMENTS_RECYCLED_MAX,
+        _ => 0,
+    };
+    let begun = Instant::now();
+    loop {
+        match check(files, directory, recycled_max) {
+            Err(_) if has_threads && begun.elapsed() < FILES_GO => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            checked => return checked,
+        }
+    }
+}
+
+fn check(files: &dyn FileSystem, directory: &Path, recycled_max: usize) -> Result<(), String> {
+    let unnamed = unnamed_files(files, directory)?;
+    let are_segments = unnamed.iter().all(|name| matches!(name, FileName::Wal(_)));
+    match unnamed.len() {
+        0 => Ok(()),
+        count if are_segments && count <= recycled_max => Ok(()),
+        _ => Err(format!("files that nothing names: {unnamed:?}")),
+    }
+}
