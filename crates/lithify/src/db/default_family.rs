@@ -5,9 +5,11 @@
 
 use super::{DEFAULT_FAMILY, Db};
 use crate::base::Slice;
+use crate::db::family_handle::ColumnFamily;
+use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::iter::{Iter, Keys, Values};
-use crate::db::tree::family::ColumnFamily;
+use crate::db::reading::snapshot::Snapshot;
 use crate::options::CfOptions;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -40,9 +42,7 @@ impl Db {
     }
 
     fn default_family_if_there(&self) -> Result<Option<ColumnFamily>> {
-        self.inner.lifecycle.check_open()?;
-        let family = self.inner.tree.default_family();
-        Ok(family.map(|family| ColumnFamily { inner: Arc::clone(&self.inner), family }))
+        default_family_of(&self.inner)
     }
 
     /// Sets the value of a key. See [`ColumnFamily::put`].
@@ -179,11 +179,7 @@ impl Db {
 
     /// The rows of a range of keys.
     pub fn range(&self, range: impl Into<ScanRange>) -> Iter {
-        let snapshot = self.snapshot();
-        match self.default_family_if_there() {
-            Ok(family) => Iter::new(family, range.into(), snapshot),
-            Err(error) => Iter::failed(error, snapshot),
-        }
+        default_range(self.snapshot(), range.into())
     }
 
     /// The rows whose keys begin with `prefix`.
@@ -199,5 +195,97 @@ impl Db {
     /// The values of all rows, in the order of their keys.
     pub fn values(&self) -> Values {
         self.iter().values()
+    }
+}
+
+/// Reads of the default family at the snapshot. Where there is none now, they find nothing. Those of
+/// other families are [`ColumnFamily::get_at`], [`ColumnFamily::range_at`] and their likes.
+///
+/// ```
+/// # let directory = tempfile::tempdir().unwrap();
+/// let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+/// db.put("basalt", "igneous")?;
+/// let before = db.snapshot();
+/// db.delete("basalt")?;
+/// assert_eq!(before.get("basalt")?.unwrap(), "igneous");
+/// assert_eq!((before.iter().count(), db.iter().count()), (1, 0));
+/// # Ok::<(), lithify::Error>(())
+/// ```
+impl Snapshot {
+    /// The value of a key. See [`ColumnFamily::get_at`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get_at`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        default_family_of(&self.inner)?.map_or(Ok(None), |family| family.get_at(key, self))
+    }
+
+    /// Whether a key has a value.
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::get_at`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// The values of several keys, in their order. See [`ColumnFamily::multi_get_at`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::multi_get_at`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        match default_family_of(&self.inner)? {
+            Some(family) => family.multi_get_at(keys, self),
+            None => Ok(vec![None; keys.len()]),
+        }
+    }
+
+    /// A cursor over the rows of a range of keys, which copies nothing. See
+    /// [`ColumnFamily::cursor_at`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::cursor_at`].
+    pub fn cursor(&self, range: impl Into<ScanRange>) -> Result<Cursor> {
+        match default_family_of(&self.inner)? {
+            Some(family) => family.cursor_at(range, self),
+            None => Ok(self.inner.empty_cursor()),
+        }
+    }
+
+    /// All rows in the order of their keys. The iterator may outlive the snapshot.
+    pub fn iter(&self) -> Iter {
+        self.range(..)
+    }
+
+    /// The rows of a range of keys.
+    pub fn range(&self, range: impl Into<ScanRange>) -> Iter {
+        default_range(self.clone(), range.into())
+    }
+
+    /// The rows whose keys begin with `prefix`.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        self.range(ScanRange::prefix(prefix))
+    }
+
+    /// The keys of all rows.
+    pub fn keys(&self) -> Keys {
+        self.iter().keys()
+    }
+
+    /// The values of all rows, in the order of their keys.
+    pub fn values(&self) -> Values {
+        self.iter().values()
+    }
+}
+
+fn default_family_of(inner: &Arc<DbInner>) -> Result<Option<ColumnFamily>> {
+    inner.lifecycle.check_open()?;
+    let family = inner.tree.default_family();
+    Ok(family.map(|family| ColumnFamily { inner: Arc::clone(inner), family }))
+}
+
+fn default_range(snapshot: Snapshot, range: ScanRange) -> Iter {
+    match default_family_of(&snapshot.inner) {
+        Ok(family) => Iter::new(family, range, snapshot),
+        Err(error) => Iter::failed(error, snapshot),
     }
 }

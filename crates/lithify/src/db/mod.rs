@@ -6,7 +6,7 @@
 //!
 //! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
 //! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `destroy`,
-//! `activity`, `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
+//! `activity`, `family_handle`, `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
 //!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:
@@ -27,6 +27,7 @@ mod default_family;
 mod destroy;
 mod explain;
 mod explain_page;
+mod family_handle;
 #[cfg(test)]
 mod format_tests;
 mod ingest;
@@ -47,6 +48,7 @@ pub(crate) use checkpoint::{not_made, whole_length};
 pub use committing::batch::Batch;
 pub(crate) use committing::batch::{Entry as LoggedEntry, GroupHead};
 pub use explain::{CandidateCost, Change, Expected, Explanation, LevelExplanation};
+pub use family_handle::ColumnFamily;
 pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
@@ -56,7 +58,6 @@ pub use reading::iter::{Iter, Keys, Values};
 pub use reading::snapshot::Snapshot;
 pub use resources::Resources;
 pub use rows::transaction::Transaction;
-pub use tree::family::ColumnFamily;
 pub(crate) use tree::frozen::Frozen;
 pub(crate) use tree::versions::tree_shape;
 

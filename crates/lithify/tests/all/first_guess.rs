@@ -211,3 +211,114 @@ fn everything_can_be_printed() {
     assert_eq!(ingest.commit().unwrap().rows, 4);
     assert_eq!(db.iter().count(), 6);
 }
+
+#[test]
+fn a_snapshot_is_read_as_a_database_is() {
+    let (_directory, db) = with_letters("abc");
+    let before = db.snapshot();
+    db.delete("a").unwrap();
+    db.put("b", "new").unwrap();
+    db.put("d", "new").unwrap();
+    db.flush().unwrap();
+    assert_eq!(before.get("a").unwrap().unwrap(), "aaa");
+    assert_eq!(before.get("d").unwrap(), None);
+    assert!(before.contains("a").unwrap() && !before.contains("d").unwrap());
+    assert_eq!(before.multi_get(&["b", "d"]).unwrap(), [Some("bbb".into()), None]);
+    assert_eq!(keys(before.iter()), ["a", "b", "c"]);
+    assert_eq!(keys(before.range("b"..).rev()), ["c", "b"]);
+    assert_eq!(keys(before.prefix("b")), ["b"]);
+    let values: Vec<Slice> = before.values().collect::<lithify::Result<_>>().unwrap();
+    assert_eq!((values.len(), before.keys().count()), (3, 3));
+    let mut cursor = before.cursor("b"..).unwrap();
+    assert!(cursor.next().unwrap() && cursor.value() == b"bbb");
+    let family = db.default_family().unwrap();
+    assert_eq!(keys(family.range_at(.."c", &before)), ["a", "b"]);
+    assert_eq!(keys(family.prefix_at("c", &before)), ["c"]);
+    assert_eq!(keys(db.iter()), ["b", "c", "d"]);
+}
+
+#[test]
+fn clones_and_iterators_keep_what_a_snapshot_shows_after_it() {
+    let (_directory, db) = with_letters("abc");
+    let snapshot = db.snapshot();
+    let clone = snapshot.clone();
+    let mut rows = clone.range("a"..);
+    drop(snapshot);
+    let replace_all = |value: &str| {
+        for letter in ["a", "b", "c"] {
+            db.put(letter, value).unwrap();
+        }
+        db.default_family().unwrap().compact_range(None, None).unwrap();
+    };
+    replace_all("second");
+    assert_eq!(clone.get("a").unwrap().unwrap(), "aaa");
+    drop(clone);
+    replace_all("third");
+    // Both ends are first asked for now.
+    assert_eq!(rows.next_back().unwrap().unwrap().1, "ccc");
+    assert_eq!(rows.next().unwrap().unwrap().1, "aaa");
+    assert_eq!(db.stats().snapshots_held, 1);
+    drop(rows);
+    assert_eq!(db.stats().snapshots_held, 0);
+}
+
+#[test]
+fn snapshots_without_a_default_family_and_of_another_database() {
+    let (_directory, db) = open();
+    let nothing = db.snapshot();
+    assert_eq!(nothing.get("a").unwrap(), None);
+    assert_eq!(nothing.multi_get(&["a"]).unwrap(), [None]);
+    assert!(!nothing.cursor(..).unwrap().next().unwrap());
+    assert_eq!(nothing.iter().count(), 0);
+    db.put("a", "1").unwrap();
+    assert_eq!((nothing.get("a").unwrap(), nothing.iter().count()), (None, 0));
+    let (_other_directory, other) = with_letters("a");
+    let mut rows = other.default_family().unwrap().range_at(.., &nothing);
+    assert_eq!(rows.next().unwrap().unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert!(rows.next().is_none());
+    db.close().unwrap();
+    assert_eq!(nothing.get("a").unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(nothing.iter().next().unwrap().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn the_iterators_of_a_transaction_show_its_writes_from_both_ends() {
+    let (_directory, db) = with_letters("acd");
+    let family = db.default_family().unwrap();
+    let mut transaction = db.transaction();
+    transaction.put(&family, "b", "own").unwrap();
+    transaction.delete(&family, "d").unwrap();
+    let mut rows = transaction.iter(&family);
+    // Neither what is written next nor what others commit.
+    transaction.put(&family, "e", "own").unwrap();
+    db.put("f", "of others").unwrap();
+    assert_eq!(rows.next_back().unwrap().unwrap().0, "c");
+    db.put("aa", "of others").unwrap();
+    assert_eq!(keys(&mut rows), ["a", "b"]);
+    assert_eq!(keys(transaction.range(&family, "b"..).rev()), ["f", "e", "c", "b"]);
+    assert_eq!(keys(transaction.prefix(&family, "a")), ["a", "aa"]);
+    let (_other_directory, other) = with_letters("a");
+    let mut refused = transaction.iter(&other.default_family().unwrap());
+    assert_eq!(refused.next().unwrap().unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn what_an_iterator_of_an_optimistic_transaction_gave_is_validated() {
+    let (_directory, db) = with_letters("abcd");
+    let family = db.default_family().unwrap();
+    let commit_after = |read: &dyn Fn(&mut Iter), written: &str| {
+        let mut transaction = db.optimistic_transaction();
+        read(&mut transaction.iter(&family));
+        transaction.put(&family, "z", "own").unwrap();
+        db.put(written, "of others").unwrap();
+        transaction.commit().map_err(|error| error.kind())
+    };
+    let first = |rows: &mut Iter| assert_eq!(rows.next().unwrap().unwrap().0, "a");
+    let last = |rows: &mut Iter| assert!(rows.next_back().unwrap().is_ok());
+    assert_eq!(commit_after(&first, "a"), Err(ErrorKind::Conflict));
+    assert_eq!(commit_after(&first, "0 is new"), Err(ErrorKind::Conflict));
+    assert_eq!(commit_after(&|rows| assert!(rows.next().is_some()), "b"), Ok(()));
+    assert_eq!(commit_after(&last, "zz is new"), Err(ErrorKind::Conflict));
+    assert_eq!(commit_after(&last, "b"), Ok(()));
+    assert_eq!(commit_after(&|rows| assert!(rows.count() > 4), "b"), Err(ErrorKind::Conflict));
+}

@@ -9,7 +9,8 @@
 use crate::base::{
     COMMIT_SEQUENCE_MAX, ColumnFamilyId, KEY_SIZE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
 };
-use crate::db::tree::family::{ColumnFamily, Family};
+use crate::db::family_handle::ColumnFamily;
+use crate::db::tree::family::Family;
 use crate::format::{Decoder, put_varint};
 use crate::retention::{PENDING, STAMP_BYTES, stamped, write_time};
 use crate::stats::Cause;

@@ -18,9 +18,10 @@ use crate::base::{
 use crate::compaction::picker::BusySet;
 use crate::compaction::placement::{deepest_free_level, end_of_gap};
 use crate::compaction::{CloseProgress, Evidence, NewTable, OutputPlan, TableSink, remove_tables};
+use crate::db::family_handle::ColumnFamily;
 use crate::db::inner::DbInner;
 use crate::db::jobs::background::table_options;
-use crate::db::tree::family::{ColumnFamily, Family};
+use crate::db::tree::family::Family;
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::retention::{stamped, write_time};

@@ -7,9 +7,10 @@
 use crate::base::FileNumber;
 use crate::codec::{CodecId, Compression, UnknownCodec};
 use crate::compaction::{NewTable, metadata_of, remove_tables};
+use crate::db::family_handle::ColumnFamily;
 use crate::db::ingest::{Ingested, only_level};
 use crate::db::inner::DbInner;
-use crate::db::tree::family::{ColumnFamily, Family};
+use crate::db::tree::family::Family;
 use crate::fs::{File, OpenMode};
 use crate::stats::{Cause, Counter, JobInfo, JobKind, JobOutcome, JobRecord, StepClock, WorkMeter};
 use crate::table::{ReadContext, TableProperties, TableReader, TableSummary};

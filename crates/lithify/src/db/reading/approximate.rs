@@ -3,8 +3,9 @@
 //! Reads two places of the index of each table that the range cuts, and no data.
 
 use crate::Result;
+use crate::db::family_handle::ColumnFamily;
 use crate::db::reading::cursor::ScanRange;
-use crate::db::tree::family::{ColumnFamily, View};
+use crate::db::tree::family::View;
 use crate::fs::Environment;
 use crate::manifest::TableFile;
 use crate::table::ReadContext;

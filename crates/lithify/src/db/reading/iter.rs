@@ -4,9 +4,10 @@
 //! are through once they meet.
 
 use crate::base::Slice;
+use crate::db::family_handle::ColumnFamily;
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::read::OwnWrites;
 use crate::db::reading::snapshot::Snapshot;
-use crate::db::tree::family::ColumnFamily;
 use crate::{Error, Result};
 use std::fmt;
 use std::iter::FusedIterator;
@@ -16,12 +17,14 @@ use std::iter::FusedIterator;
 /// error it ends.
 ///
 /// Made by [`ColumnFamily::iter`], [`ColumnFamily::range`] and [`ColumnFamily::prefix`], and by their
-/// likes of [`crate::Db`].
+/// likes of [`crate::Db`], [`Snapshot`] and [`crate::Transaction`].
 pub struct Iter {
     /// `None` where there is no family to read.
     family: Option<ColumnFamily>,
     range: ScanRange,
     snapshot: Snapshot,
+    /// Of the transaction that reads, if it is one.
+    own: Option<OwnWrites>,
     front: Option<Cursor>,
     back: Option<Cursor>,
     /// What making the iterator met: its first item.
@@ -39,7 +42,17 @@ enum End {
 impl Iter {
     pub(crate) fn new(family: Option<ColumnFamily>, range: ScanRange, snapshot: Snapshot) -> Self {
         let (front, back, error) = (None, None, None);
-        Iter { family, range, snapshot, front, back, error, is_done: false }
+        Iter { family, range, snapshot, own: None, front, back, error, is_done: false }
+    }
+
+    /// One that sees what a transaction has written, on top.
+    pub(crate) fn over(
+        family: ColumnFamily,
+        range: ScanRange,
+        snapshot: Snapshot,
+        own: OwnWrites,
+    ) -> Self {
+        Iter { own: Some(own), ..Iter::new(Some(family), range, snapshot) }
     }
 
     /// An iterator whose only item is an error.
@@ -88,7 +101,10 @@ impl Iter {
         };
         let cursor = match slot {
             Some(cursor) => cursor,
-            None => slot.insert(family.cursor_at(self.range.clone(), &self.snapshot)?),
+            None => {
+                let (range, own) = (self.range.clone(), self.own.as_ref());
+                slot.insert(family.cursor_under(range, &self.snapshot, own)?)
+            }
         };
         let moved = match end {
             End::Front => cursor.next()?,

@@ -56,6 +56,11 @@ impl Visibility {
         })
     }
 
+    /// Registers another snapshot of a moment that one holds.
+    pub(crate) fn register_snapshot_again(&self, moment: Moment, clock: &dyn Clock) {
+        self.snapshots.register_again(moment, clock);
+    }
+
     /// Gives a snapshot back; true if it was the oldest.
     pub(crate) fn release_snapshot(&self, sequence: SequenceNumber) -> bool {
         self.snapshots.release(sequence)

@@ -1,10 +1,12 @@
 //! The read path: one view, one sequence number, newest run first.
 
 use crate::Result;
-use crate::base::{SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
+use crate::base::{ColumnFamilyId, SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::db::LEVEL_COUNT;
+use crate::db::committing::recent::ReadSet;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
+use crate::db::reading::extent::Extent;
 use crate::db::reading::snapshot::Moment;
 use crate::db::tree::family::{Family, View};
 use crate::fs::Environment;
@@ -12,10 +14,11 @@ use crate::iter::{
     Bounds, LevelCursor, MergingCursor, OWN_SEQUENCE_MIN, RowCursor, Source, TombstoneSet,
 };
 use crate::manifest::{TableFile, Version};
+use crate::memtable::MemTable;
 use crate::retention::Expiry;
 use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What one run says of a key.
 enum Found {
@@ -28,11 +31,21 @@ enum Found {
     Operand,
 }
 
-/// What a transaction has written to a family, above all that is committed.
-#[derive(Default)]
+/// What a transaction adds to a scan of a family.
 pub(crate) struct OwnWrites {
-    pub(crate) source: Option<Source>,
+    /// Its writes so far, above all that is committed.
+    pub(crate) table: Arc<MemTable>,
     pub(crate) has_puts: bool,
+    /// Where an optimistic one notes what it has read.
+    pub(crate) reads: Option<Arc<Mutex<ReadSet>>>,
+}
+
+impl OwnWrites {
+    /// What notes the keys that a cursor over this range comes to.
+    fn extent(&self, family: ColumnFamilyId, range: &ScanRange) -> Option<Extent> {
+        let reads = Arc::clone(self.reads.as_ref()?);
+        Some(Extent::new(reads, family, range.lower.clone(), range.upper.clone()))
+    }
 }
 
 /// So often a read takes a new sequence number because range deletes have passed its old one by;
@@ -208,7 +221,7 @@ impl DbInner {
         range: ScanRange,
         at: Option<&Moment>,
     ) -> Result<Cursor> {
-        self.open_cursor_under(family, range, at, OwnWrites::default())
+        self.open_cursor_under(family, range, at, None)
     }
 
     /// A cursor over a family, with a transaction's own writes on top.
@@ -217,7 +230,7 @@ impl DbInner {
         family: &Family,
         range: ScanRange,
         at: Option<&Moment>,
-        own: OwnWrites,
+        own: Option<&OwnWrites>,
     ) -> Result<Cursor> {
         let clock = &*self.world.environment;
         let number = family.ledger.count(Counter::Cursors, 1);
@@ -243,7 +256,7 @@ impl DbInner {
         family: &Family,
         range: ScanRange,
         at: Option<&Moment>,
-        own: OwnWrites,
+        own: Option<&OwnWrites>,
     ) -> Result<Cursor> {
         self.lifecycle.check_open()?;
         family.check_alive()?;
@@ -255,20 +268,24 @@ impl DbInner {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
         let (snapshot, tombstones) = self.read_point(&view, sequence);
-        let has_own = own.source.is_some();
+        let own_rows = own.filter(|own| !own.table.is_empty());
+        let source = own_rows.map(|own| Source::Memory(own.table.cursor()));
+        let extent = own.and_then(|own| own.extent(family.id, &range));
         let read_point = (snapshot, tombstones);
         let meter = &mut WorkMeter::default();
-        let mut rows = self.rows_over(family, &view, range, read_point, own.source, meter)?;
+        let mut rows = self.rows_over(family, &view, range, read_point, source, meter)?;
         let expiry = self.expiry(family, at);
         if let Some(expiry) = expiry {
             rows.hide_expired(expiry);
         }
         // Rows of its own are in no range that the family knows. A range without rows would be one for
         // those alone who judge by the same time.
-        if !own.has_puts && expiry.is_none() {
-            rows.watch_dead_ranges(horizon.min(snapshot), !has_own);
+        if !own.is_some_and(|own| own.has_puts) && expiry.is_none() {
+            rows.watch_dead_ranges(horizon.min(snapshot), own_rows.is_none());
         }
-        Ok(Cursor::new(self, rows, Arc::clone(&view.version)))
+        let mut cursor = Cursor::new(self, rows, Arc::clone(&view.version));
+        cursor.note_extent(extent);
+        Ok(cursor)
     }
 
     /// The rows of a view; what was metered so far is the cursor's. A call of its own would move the

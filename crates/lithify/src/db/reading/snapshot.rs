@@ -58,6 +58,14 @@ impl SnapshotList {
         Moment { sequence, unix_time_s }
     }
 
+    /// Registers another snapshot at a sequence that one holds.
+    pub(crate) fn register_again(&self, moment: Moment, clock: &dyn Clock) {
+        let mut counts = lock(&self.counts);
+        let Moment { sequence, unix_time_s } = moment;
+        let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
+        counts.entry(sequence).or_insert_with(new).count += 1;
+    }
+
     /// When the oldest snapshot was taken, in the clock of [`SnapshotList::register`].
     pub(crate) fn oldest_since_us(&self) -> Option<u64> {
         lock(&self.counts).values().next().map(|held| held.since_us)
@@ -115,7 +123,8 @@ impl SnapshotList {
 }
 
 /// A point in time over all column families. Reads at it see exactly what was committed before
-/// it was taken, until it is dropped. A held snapshot keeps obsolete entries on disk.
+/// it was taken, until it is dropped. A held snapshot keeps obsolete entries on disk. Clones read at the
+/// same point. Its own calls read the default family.
 ///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
@@ -136,6 +145,14 @@ pub struct Snapshot {
 impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Snapshot").field("sequence", &self.moment.sequence).finish_non_exhaustive()
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        let inner = Arc::clone(&self.inner);
+        inner.visibility.register_snapshot_again(self.moment, &*inner.world.environment);
+        Snapshot { inner, moment: self.moment }
     }
 }
 

@@ -15,14 +15,14 @@
 use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind, lock};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
 use crate::db::committing::recent::{Checks, ReadSet};
+use crate::db::family_handle::ColumnFamily;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
-use crate::db::reading::extent::Extent;
+use crate::db::reading::iter::Iter;
 use crate::db::reading::read::OwnWrites;
 use crate::db::reading::snapshot::Snapshot;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
-use crate::db::tree::family::ColumnFamily;
-use crate::iter::{OWN_SEQUENCE_MIN, Source};
+use crate::iter::OWN_SEQUENCE_MIN;
 use crate::memtable::MemTable;
 use crate::options::Durability;
 use crate::stats::{Cause, Counter, WorkMeter};
@@ -264,17 +264,45 @@ impl Transaction {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
         let at = self.read_snapshot().map(|snapshot| &snapshot.moment);
-        let range = range.into();
-        let extent = self.reads.as_ref().map(|reads| {
-            let (lower, upper) = (range.lower.clone(), range.upper.clone());
-            Extent::new(Arc::clone(reads), family.id(), lower, upper)
-        });
-        let mut cursor = self.inner.open_cursor_under(&family.family, range, at, own)?;
-        cursor.note_extent(extent);
-        Ok(cursor)
+        self.inner.open_cursor_under(&family.family, range.into(), at, Some(&own))
     }
 
-    /// What this transaction has written to a family so far.
+    /// All rows that [`Transaction::cursor`] shows, as an iterator that owns what it gives, from both
+    /// ends. It sees nothing that is written after it was made, by this transaction neither.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = lithify::Db::open(directory.path(), lithify::Options::default())?;
+    /// let rocks = db.column_family("rocks", lithify::CfOptions::default())?;
+    /// rocks.put("basalt", "igneous")?;
+    /// let mut transaction = db.transaction();
+    /// transaction.put(&rocks, "chalk", "sedimentary")?;
+    /// let keys: Vec<_> = transaction.iter(&rocks).keys().collect::<lithify::Result<_>>()?;
+    /// assert_eq!(keys, ["basalt", "chalk"]);
+    /// assert_eq!(rocks.iter().count(), 1);
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    pub fn iter(&self, family: &ColumnFamily) -> Iter {
+        self.range(family, ..)
+    }
+
+    /// The rows of a range of keys, as [`Transaction::iter`] gives them.
+    pub fn range(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Iter {
+        // Both ends read at one moment, whether or not the transaction's next read does.
+        let snapshot = self.read_snapshot().cloned().unwrap_or_else(|| self.inner.new_snapshot());
+        let own = self.check_family(family).and_then(|()| self.own_writes(family.id()));
+        match own {
+            Ok(own) => Iter::over(family.clone(), range.into(), snapshot, own),
+            Err(error) => Iter::failed(error, snapshot),
+        }
+    }
+
+    /// The rows whose keys begin with `prefix`, as [`Transaction::iter`] gives them.
+    pub fn prefix(&self, family: &ColumnFamily, prefix: impl AsRef<[u8]>) -> Iter {
+        self.range(family, ScanRange::prefix(prefix))
+    }
+
+    /// What this transaction adds to a scan of a family: its writes so far, and where reads are noted.
     fn own_writes(&self, family: ColumnFamilyId) -> Result<OwnWrites> {
         let own = Arc::new(MemTable::new());
         let mut has_puts = false;
@@ -289,8 +317,7 @@ impl Transaction {
                 }
             }
         }
-        let source = (!own.is_empty()).then(|| Source::Memory(own.cursor()));
-        Ok(OwnWrites { source, has_puts })
+        Ok(OwnWrites { table: own, has_puts, reads: self.reads.clone() })
     }
 
     /// Sets the value of a key, once committed.

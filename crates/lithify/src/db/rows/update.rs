@@ -4,8 +4,8 @@
 
 use crate::Result;
 use crate::base::Slice;
+use crate::db::family_handle::ColumnFamily;
 use crate::db::rows::transaction::Transaction;
-use crate::db::tree::family::ColumnFamily;
 use std::sync::Arc;
 
 /// Writes that depend on what is there. The row is locked meanwhile: no other write comes between,
