@@ -42,6 +42,14 @@ pub fn no_database(path: &Path) -> Fault {
     Fault::usage(format!("there is no database here: {}", path.display()))
 }
 
+/// What reading the files of a directory met.
+pub fn not_read(path: &Path, error: lithify::Error) -> Fault {
+    match error.kind() {
+        ErrorKind::NotFound if !path.join("CURRENT").exists() => no_database(path),
+        _ => Fault::of_engine(error),
+    }
+}
+
 /// The family of that name, or the one that is meant where none is named; nothing in a database that
 /// has no family yet.
 pub fn find_family(db: &Db, name: Option<&str>) -> Result<Option<ColumnFamily>, Fault> {

@@ -7,6 +7,7 @@ use lithify::Explanation;
 use lithify::fs::World;
 use lithify::inspect;
 
+use super::database::not_read;
 use crate::fault::{Fault, print};
 
 /// `explain`
@@ -58,7 +59,7 @@ pub struct ExplainArguments {
 pub fn run(arguments: &ExplainArguments) -> Result<(), Fault> {
     let mut explanations =
         inspect::read_explanations(&*World::system().files, &arguments.directory)
-            .map_err(Fault::of_engine)?;
+            .map_err(|error| not_read(&arguments.directory, error))?;
     if let Some(name) = &arguments.family {
         let names: Vec<String> = explanations.iter().map(|one| one.family.clone()).collect();
         explanations.retain(|one| one.family == *name);

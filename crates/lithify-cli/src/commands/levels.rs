@@ -6,6 +6,7 @@ use clap::Args;
 use lithify::fs::World;
 use lithify::inspect::{self, LevelsOptions};
 
+use super::database::not_read;
 use crate::fault::{Fault, print};
 
 /// `levels`
@@ -53,7 +54,7 @@ pub struct LevelsArguments {
 pub fn run(arguments: &LevelsArguments) -> Result<(), Fault> {
     let options = LevelsOptions { check: arguments.check };
     let levels = inspect::read_levels(&*World::system().files, &arguments.directory, &options)
-        .map_err(Fault::of_engine)?;
+        .map_err(|error| not_read(&arguments.directory, error))?;
     if arguments.json {
         print(&format!("{}\n", levels.to_json(arguments.files)))?;
     } else {

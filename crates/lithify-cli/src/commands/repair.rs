@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::repair::{self, RepairOptions};
 
+use super::database::not_read;
 use super::tool::{ResultFile, Watch, listed};
 use crate::fault::{Fault, print};
 
@@ -55,7 +56,7 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         repair::repair_with(&arguments.directory, &arguments.target, &options, &mut |progress| {
             watch.hear(progress.done_bytes, progress.total_bytes)
         })
-        .map_err(Fault::of_engine)?;
+        .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
     print(&format!("{}{}{report}", listed(&report.findings), listed(&report.lost)))?;
     if let Some(file) = json {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::verify::{self, VerifyOptions};
 
+use super::database::not_read;
 use super::sizes::rate;
 use super::tool::{ResultFile, Watch, listed};
 use crate::fault::{Fault, print};
@@ -58,7 +59,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     let report = verify::verify_with(&arguments.directory, &options, &mut |progress| {
         watch.hear(progress.done_bytes, progress.total_bytes)
     })
-    .map_err(Fault::of_engine)?;
+    .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
     print(&format!("{}{report}", listed(&report.findings)))?;
     if let Some(file) = json {

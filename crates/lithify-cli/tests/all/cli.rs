@@ -114,6 +114,17 @@ fn wrong_command_lines_exit_with_2() {
     }
     refused(&["bench", "db", "--option", "no_such=1"], 2, "there is no option \"no_such\"");
     refused(&["bench", "db", "--option", "x"], 2, "NAME=VALUE");
+    let codec = ["bench", "db", "--option", "compression=foo"];
+    refused(&codec, 2, "'--option <NAME=VALUE>': compression: expected one of none, ");
+    refused(&["bench", "db", "--engine", "litify"], 2, "similar: lithify,");
+    let budget = ["bench", "db", "--memory-budget-mib", "8q"];
+    refused(&budget, 2, "expected a whole number from 1 to 1000000");
+    for arguments in [&["levels"][..], &["verify"], &["explain"], &["repair", "--to", "new"]] {
+        for directory in ["missing", "."] {
+            let line = [arguments, &[directory]].concat();
+            refused(&line, 2, &format!("error: there is no database here: {directory}"));
+        }
+    }
     let alone = ["bench", "db", "--engine", "model", "--option", "space_slack_percent=60"];
     refused(&alone, 2, "--option sets options of Lithify, which --engine does not name");
     let sized = ["bench", "db", "--block-size", "8q"];

@@ -391,19 +391,38 @@ impl Provider for Model {
 /// The option with which Lithify slows its own files to the speed of a device.
 pub(crate) const SLOW_FILES: &str = "slow-files";
 
+/// Sets one of Lithify's own options, of the database or of all its families.
+fn set_own_option(
+    (options, family): (&mut lithify::Options, &mut lithify::CfOptions),
+    name: &str,
+    value: &str,
+) -> lithify::Result<()> {
+    match name {
+        SLOW_FILES => Ok(()),
+        _ if lithify::FAMILY_OPTIONS.iter().any(|option| option.name == name) => {
+            family.set(name, value)
+        }
+        _ => options.set(name, value),
+    }
+}
+
+/// Says whether Lithify has an option of that name that takes the value.
+///
+/// # Errors
+/// It has none, or the value is none.
+pub fn check_own_option(name: &str, value: &str) -> lithify::Result<()> {
+    let (mut options, mut family) = Default::default();
+    set_own_option((&mut options, &mut family), name, value)
+}
+
 /// Sets what the settings name of Lithify's own options, of the database or of all its families.
 fn with_own_options(
     settings: &EngineSettings,
     (mut options, mut family): (lithify::Options, lithify::CfOptions),
 ) -> EngineResult<(lithify::Options, lithify::CfOptions)> {
-    let own = settings.options.iter().filter(|(name, _)| *name != SLOW_FILES);
-    for (name, value) in own {
-        let is_of_families = lithify::FAMILY_OPTIONS.iter().any(|option| option.name == name);
-        let is_set = match is_of_families {
-            true => family.set(name, value),
-            false => options.set(name, value),
-        };
-        is_set.map_err(|error| EngineError::fatal(error.to_string()))?;
+    for (name, value) in &settings.options {
+        set_own_option((&mut options, &mut family), name, value)
+            .map_err(|error| EngineError::fatal(error.to_string()))?;
     }
     options
         .validate()

@@ -1,6 +1,6 @@
 //! Values of options that several commands take.
 
-use clap::{builder::ValueParser, value_parser};
+use clap::builder::ValueParser;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::engines::registry;
 
@@ -8,14 +8,51 @@ use crate::fault::Fault;
 
 /// A whole number between two others, which are allowed too.
 pub fn range(min: u64, max: u64) -> ValueParser {
-    value_parser!(u64).range(min..=max).into()
+    let parse = move |text: &str| -> Result<u64, String> {
+        let number: u64 =
+            text.parse().map_err(|_| format!("expected a whole number from {min} to {max}"))?;
+        match (min..=max).contains(&number) {
+            true => Ok(number),
+            false => Err(format!("{number} is not in {min}..={max}")),
+        }
+    };
+    ValueParser::new(parse)
 }
 
 /// An engine: one of those that can be opened by name.
 pub fn engine_name(text: &str) -> Result<EngineName, String> {
     let name = EngineName::new(text);
-    registry::find(&name).map_err(|error| error.to_string())?;
-    Ok(name)
+    match registry::find(&name) {
+        Ok(_) => Ok(name),
+        Err(_) => {
+            let known = registry::providers().into_iter().map(|provider| provider.name());
+            let similar = similar(text, known);
+            Err(format!("there is no engine {text:?}{similar}; `lithify bench engines` has all"))
+        }
+    }
+}
+
+/// Names that resemble another one at least so much, of 1, are said.
+const SIMILAR: f64 = 0.75;
+
+/// How many similar names are said.
+const SIMILAR_MAX: usize = 3;
+
+/// The names that resemble one that is not among them, as a part of a sentence.
+pub fn similar<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let resemblance = |known: &str| match known.contains(name) || name.contains(known) {
+        true => 1.0,
+        false => strsim::jaro_winkler(name, known),
+    };
+    let mut similar: Vec<(f64, &str)> =
+        known.into_iter().map(|known| (resemblance(known), known)).collect();
+    similar.retain(|(score, _)| *score >= SIMILAR);
+    similar.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let similar: Vec<&str> = similar.iter().take(SIMILAR_MAX).map(|(_, known)| *known).collect();
+    match similar.is_empty() {
+        true => String::new(),
+        false => format!("; similar: {}", similar.join(", ")),
+    }
 }
 
 /// One line of what `--engine` takes, for the help.

@@ -29,7 +29,7 @@ use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{CellState, How, Measured, Ready, alone, stopped};
 use super::screen::shown_beside;
-use crate::fault::{Fault, refuse_repetition};
+use crate::fault::{Fault, engine_text, refuse_repetition};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -271,6 +271,7 @@ fn share(text: &str) -> Result<f64, String> {
 fn own_option(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     let (name, value) = pair.ok_or_else(|| "allowed: NAME=VALUE".to_owned())?;
+    registry::check_own_option(name, value).map_err(|error| engine_text(&error))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

@@ -157,29 +157,9 @@ fn find(name: &str, directory: &Path) -> Result<(AnyExperiment, String), Fault> 
     Ok((parse(&place, text)?, place))
 }
 
-/// Names that resemble another one at least so much, of 1, are said.
-const SIMILAR: f64 = 0.75;
-
-/// How many similar names are said.
-const SIMILAR_MAX: usize = 3;
-
 /// No experiment of `names` has that name: those that resemble it.
 fn unknown(name: &str, names: &BTreeSet<String>) -> Fault {
-    let resemblance = |known: &String| {
-        let part = known.contains(name) || name.contains(known.as_str());
-        let score = strsim::jaro_winkler(name, known);
-        if part { 1.0 } else { score }
-    };
-    let mut similar: Vec<(f64, &String)> =
-        names.iter().map(|known| (resemblance(known), known)).collect();
-    similar.retain(|(score, _)| *score >= SIMILAR);
-    similar.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let similar: Vec<&str> =
-        similar.iter().take(SIMILAR_MAX).map(|(_, known)| known.as_str()).collect();
-    let similar = match similar.is_empty() {
-        true => String::new(),
-        false => format!("; similar: {}", similar.join(", ")),
-    };
+    let similar = arguments::similar(name, names.iter().map(String::as_str));
     Fault::usage(format!(
         "there is no experiment \"{name}\"{similar}; `lithify bench list` has all, and a .toml \
          file is one too"
