@@ -106,6 +106,9 @@ struct Written {
 /// straight into tables. They become visible at [`Ingest::commit`], all at once; before that, and
 /// after a crash before it, nothing of them is there. Dropping an ingest gives it up.
 ///
+/// It takes values and deletes, no merge operands: in a family with a merge operator they are what
+/// later operands add to. [`ColumnFamily::merge`] beside it goes on.
+///
 /// Belongs to one thread at a time. Other writers and other ingests go on beside it.
 pub struct Ingest {
     inner: Arc<DbInner>,
