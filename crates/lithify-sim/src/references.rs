@@ -32,17 +32,18 @@ pub fn unnamed_files(files: &dyn FileSystem, directory: &Path) -> Result<Vec<Fil
 }
 
 /// Every file in the directory of a database that was just opened is one that the manifest names,
-/// or a segment that waits to be used again; and no named table is missing. What its threads still
-/// do is waited for.
+/// or a segment that waits to be used again; and no named table is missing. What opening has left to
+/// be removed later is removed first.
 ///
 /// # Errors
 /// What is too much or missing.
 pub fn check_opened(db: &Db, files: &dyn FileSystem, directory: &Path) -> Result<(), String> {
+    let mut recycled_max = 0;
+    if db.recovery().len() >= SEGMENTS_FLUSHED_FROM {
+        db.wait_for_compaction().map_err(|error| format!("it does not settle: {error}"))?;
+        recycled_max = SEGMENTS_RECYCLED_MAX;
+    }
     let has_threads = db.options().background_threads > 0;
-    let recycled_max = match db.recovery().len() {
-        SEGMENTS_FLUSHED_FROM.. => SEGMENTS_RECYCLED_MAX,
-        _ => 0,
-    };
     let begun = Instant::now();
     loop {
         match check(files, directory, recycled_max) {

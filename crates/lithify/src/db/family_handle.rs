@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// A handle on a column family: an ordered map of its own, with its own options, that shares
 /// log, snapshots, cache and memory budget with the others of its database. Cheap to clone, may
 /// be used from any thread. After the family is dropped or the database closed every call gives
-/// an error of kind [`ErrorKind::Closed`].
+/// an error of kind [`crate::ErrorKind::Closed`].
 #[derive(Clone)]
 pub struct ColumnFamily {
     pub(crate) inner: Arc<DbInner>,
@@ -105,7 +105,7 @@ impl ColumnFamily {
     /// The content is best made by a trainer (`zstd --train`) from rows of the family, 16 to 64 KiB.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] if a content has not 8 bytes to 1 MiB.
+    /// [`crate::ErrorKind::InvalidArgument`] if a content has not 8 bytes to 1 MiB.
     pub fn supply_dictionaries(&self, contents: &[&[u8]]) -> Result<()> {
         self.family.set_dictionaries(SuppliedDictionaries::new(contents, None)?);
         Ok(())
@@ -115,7 +115,7 @@ impl ColumnFamily {
     /// [`crate::Db::existing_column_family`], for one.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidArgument`] if the family has none, or one of another name.
+    /// [`crate::ErrorKind::InvalidArgument`] if the family has none, or one of another name.
     pub fn supply_merge_operator(&self, operator: MergeOperator) -> Result<()> {
         self.family.check_merges()?;
         self.family.rows.set_operator(operator.over(&self.family.rows.operator())?);
@@ -169,7 +169,7 @@ impl ColumnFamily {
     ///
     /// # Errors
     /// A key over 65,535 bytes or a value over 64 MiB, with a time to live 4 bytes less
-    /// ([`ErrorKind::LimitExceeded`]); a row lock not granted in time; a closed database or dropped
+    /// ([`crate::ErrorKind::LimitExceeded`]); a row lock not granted in time; a closed database or dropped
     /// family; what the log refuses.
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.inner.write_one(&self.family, ValueKind::Put, key.as_ref(), value.as_ref())
@@ -223,7 +223,7 @@ impl ColumnFamily {
     /// block in memory while it lives.
     ///
     /// # Errors
-    /// [`ErrorKind::Corruption`] with file and offset; [`ErrorKind::Io`]; closed or dropped.
+    /// [`crate::ErrorKind::Corruption`] with file and offset; [`crate::ErrorKind::Io`]; closed or dropped.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.inner.get(&self.family, key.as_ref(), None)
     }

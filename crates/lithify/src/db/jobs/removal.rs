@@ -33,14 +33,6 @@ impl DbInner {
         self.let_go(numbers.into_iter().map(FileName::Table).collect());
     }
 
-    /// Waits until the files that were let go are removed. Without threads they would stay until the
-    /// next job.
-    pub(crate) fn wait_for_removals(&self) {
-        self.jobs.wait_for_change(None, || {
-            self.lifecycle.check_writable().is_err() || self.jobs.state().deletions == 0
-        });
-    }
-
     pub(crate) fn remove_files(self: &Arc<Self>, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.jobs.state().deletions += 1;
