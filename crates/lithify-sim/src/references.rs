@@ -6,14 +6,14 @@ use lithify::manifest::{DirectoryListing, FileName, LoadedManifest};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// With threads of their own, databases remove files within this time.
-const FILES_GO: Duration = Duration::from_secs(20);
-
-/// An opening that finds more log segments than this flushes what they hold.
+/// An opening that finds so many log segments flushes what they hold.
 const SEGMENTS_FLUSHED_FROM: usize = 9;
 
 /// So many segments that a flush has let go wait to be used again.
 const SEGMENTS_RECYCLED_MAX: usize = 2;
+
+/// After such a flush, a database with threads has removed its files within this time.
+const FILES_GO: Duration = Duration::from_secs(20);
 
 /// The files of a database's directory that its manifest does not name.
 ///
@@ -31,22 +31,22 @@ pub fn unnamed_files(files: &dyn FileSystem, directory: &Path) -> Result<Vec<Fil
     }
 }
 
-/// Every file in the directory of a database that was just opened is one that the manifest names,
-/// or a segment that waits to be used again; and no named table is missing. What opening has left to
-/// be removed later is removed first.
+/// Every file in the directory of a database that was just opened is one that the manifest names, and
+/// no named table is missing. One that was flushed by its opening settles first, and segments may
+/// wait to be used again.
 ///
 /// # Errors
 /// What is too much or missing.
 pub fn check_opened(db: &Db, files: &dyn FileSystem, directory: &Path) -> Result<(), String> {
-    let mut recycled_max = 0;
-    if db.recovery().len() >= SEGMENTS_FLUSHED_FROM {
-        db.wait_for_compaction().map_err(|error| format!("it does not settle: {error}"))?;
-        recycled_max = SEGMENTS_RECYCLED_MAX;
+    if db.recovery().len() < SEGMENTS_FLUSHED_FROM {
+        return check(files, directory, 0);
     }
     let has_threads = db.options().background_threads > 0;
     let begun = Instant::now();
     loop {
-        match check(files, directory, recycled_max) {
+        db.wait_for_compaction().map_err(|error| format!("it does not settle: {error}"))?;
+        match check(files, directory, SEGMENTS_RECYCLED_MAX) {
+            // A thread may begin a compaction when that flush has ended.
             Err(_) if has_threads && begun.elapsed() < FILES_GO => {
                 std::thread::sleep(Duration::from_millis(1));
             }

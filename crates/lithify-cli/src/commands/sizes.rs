@@ -14,13 +14,14 @@ pub fn bytes(
     min: u64,
     max: u64,
 ) -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
-    move |text| {
-        let bytes = parse_bytes(text).ok_or_else(|| EXPECTED.to_owned())?;
-        match (min..=max).contains(&bytes) {
-            true => Ok(bytes),
-            // As of the ranges of other numbers.
-            false => Err(format!("{bytes} is not in {min}..={max}")),
-        }
+    move |text| within(parse_bytes(text).ok_or_else(|| EXPECTED.to_owned())?, min, max)
+}
+
+/// A number if it lies between two others, which are allowed too.
+pub fn within(number: u64, min: u64, max: u64) -> Result<u64, String> {
+    match (min..=max).contains(&number) {
+        true => Ok(number),
+        false => Err(format!("{number} is not in {min}..={max}")),
     }
 }
 

@@ -6,7 +6,8 @@
 //!
 //! [`DbInner`] is made of parts, a folder each: `lifecycle`, `committing`, `tree`, `jobs`, `rows` and
 //! `reading`. A part has state of its own and says who may call it. `ingest`, `checkpoint`, `destroy`,
-//! `activity`, `family_handle`, `default_family` and `statistics` use the parts and own nothing. `resources` owns what several databases share.
+//! `activity`, `family_handle`, `default_family` and `statistics` use the parts and own nothing.
+//! `resources` owns what several databases share.
 //!
 //! All handles may be used from any thread. Mutexes are taken in this order, and none is held while
 //! waiting:

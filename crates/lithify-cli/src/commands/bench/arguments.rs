@@ -4,17 +4,14 @@ use clap::builder::ValueParser;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::engines::registry;
 
+use super::super::sizes::within;
 use crate::fault::Fault;
 
 /// A whole number between two others, which are allowed too.
 pub fn range(min: u64, max: u64) -> ValueParser {
     let parse = move |text: &str| -> Result<u64, String> {
-        let number: u64 =
-            text.parse().map_err(|_| format!("expected a whole number from {min} to {max}"))?;
-        match (min..=max).contains(&number) {
-            true => Ok(number),
-            false => Err(format!("{number} is not in {min}..={max}")),
-        }
+        let expected = |_| format!("expected a whole number from {min} to {max}");
+        within(text.parse().map_err(expected)?, min, max)
     };
     ValueParser::new(parse)
 }

@@ -52,18 +52,14 @@ impl SnapshotList {
     ) -> Moment {
         let mut counts = lock(&self.counts);
         let sequence = current();
-        let unix_time_s = clock.unix_time_s();
-        let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
-        counts.entry(sequence).or_insert_with(new).count += 1;
-        Moment { sequence, unix_time_s }
+        let moment = Moment { sequence, unix_time_s: clock.unix_time_s() };
+        hold(&mut counts, moment, clock);
+        moment
     }
 
     /// Registers another snapshot at a sequence that one holds.
     pub(crate) fn register_again(&self, moment: Moment, clock: &dyn Clock) {
-        let mut counts = lock(&self.counts);
-        let Moment { sequence, unix_time_s } = moment;
-        let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
-        counts.entry(sequence).or_insert_with(new).count += 1;
+        hold(&mut lock(&self.counts), moment, clock);
     }
 
     /// When the oldest snapshot was taken, in the clock of [`SnapshotList::register`].
@@ -120,6 +116,13 @@ impl SnapshotList {
         }
         Readers { sequences, newest_snapshot, oldest_unix_time_s, now_s }
     }
+}
+
+/// Counts one more snapshot of a moment.
+fn hold(counts: &mut BTreeMap<SequenceNumber, Held>, moment: Moment, clock: &dyn Clock) {
+    let Moment { sequence, unix_time_s } = moment;
+    let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
+    counts.entry(sequence).or_insert_with(new).count += 1;
 }
 
 /// A point in time over all column families. Reads at it see exactly what was committed before
