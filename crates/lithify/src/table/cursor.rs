@@ -4,7 +4,7 @@
 //! it keeps, its value is lent out of the frame: no allocation per row. Every move may load a
 //! block and therefore takes the context of the read.
 
-use super::data_block::{DataBlock, DataBlockLayout, Place};
+use super::data_block::{DataBlock, DataBlockLayout, Place, SteppedTo};
 use super::index::{FLAG_ALL_PUTS, IndexRecord};
 use super::index_walk::{Edge, IndexWalk};
 use super::read_ahead::ReadAhead;
@@ -24,6 +24,8 @@ pub struct TableCursor {
     /// How `frame` is laid out; `None` as long as there is none.
     layout: Option<DataBlockLayout>,
     place: Place,
+    /// Of the block in `frame`.
+    stepped: SteppedTo,
     key: Vec<u8>,
     trailer: Trailer,
     is_valid: bool,
@@ -42,6 +44,7 @@ impl TableCursor {
             frame: Bytes::new(),
             layout: None,
             place: Place::default(),
+            stepped: SteppedTo::default(),
             key: Vec::new(),
             trailer: Trailer(0),
             is_valid: false,
@@ -173,15 +176,19 @@ impl TableCursor {
     /// then stays. Leaves the trailer as [`TableCursor::next_in_block`] does.
     #[inline]
     pub(crate) fn previous_in_block(&mut self) -> Result<Option<bool>> {
-        let place = self.place;
+        let previous = self.previous();
+        self.move_in_block(previous)
+    }
+
+    #[inline]
+    fn previous(&mut self) -> Result<Option<(Place, bool)>> {
+        let (place, mut stepped) = (self.place, self.stepped);
         let previous = match self.data() {
-            Some((data, built)) => data.previous(&place, built).and_then(|place| match place {
-                Some(place) => Ok(Some((place, data.is_first_version(&place)?))),
-                None => Ok(None),
-            }),
+            Some((data, built)) => data.previous(&place, built, &mut stepped),
             None => Ok(None),
         };
-        self.move_in_block(previous)
+        self.stepped = stepped;
+        previous
     }
 
     #[inline]
@@ -219,13 +226,9 @@ impl TableCursor {
             return Ok(());
         }
         self.is_valid = false;
-        let place = self.place;
-        let previous = match self.data() {
-            Some((data, built)) => data.previous(&place, built),
-            None => Ok(None),
-        };
+        let previous = self.previous();
         match self.in_block(previous)? {
-            Some(place) => self.arrive(place),
+            Some((place, _)) => self.arrive(place),
             None => self.step(Edge::Last, context),
         }
     }
@@ -312,6 +315,7 @@ impl TableCursor {
             return Ok(());
         }
         self.layout = None;
+        self.stepped = SteppedTo::default();
         self.offset = record.handle.offset;
         self.frame = self.table.data_block_ahead(record, &mut self.ahead, context)?;
         self.layout = Some(self.in_block(DataBlockLayout::parse(&self.frame))?);

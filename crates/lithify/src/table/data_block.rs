@@ -103,6 +103,16 @@ pub(super) struct Place {
     value_size: u32,
 }
 
+/// What a step back has read of the entry that it came to, which the next step needs again: reading it
+/// twice would cost each step back a fourth of its instructions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SteppedTo {
+    /// The entry's number; 0, from which there is no step back, stands for none.
+    index: u32,
+    shared: u32,
+    offset: u32,
+}
+
 /// The entry that a search has met.
 struct Met<'a> {
     index: u32,
@@ -382,6 +392,7 @@ impl<'a> DataBlock<'a> {
             if BUILD {
                 // What is shared with the entry before is how the wanted key begins.
                 built.clear();
+                built.reserve(shared + unshared.len());
                 built.extend_from_slice(&key[..shared]);
                 built.extend_from_slice(unshared);
             }
@@ -535,28 +546,42 @@ impl<'a> DataBlock<'a> {
         self.decode(place.index + 1, place.next_offset, value_start, built).map(Some)
     }
 
-    /// The entry before `place`, whose key `built` holds. Numbers are found by index, so bytes are
-    /// found going back as well; only what the key shares with entries further before, and not
-    /// with the one behind it, is looked for in those.
-    pub(super) fn previous(&self, place: &Place, built: &mut Vec<u8>) -> Result<Option<Place>> {
+    /// The entry before `place`, whose key `built` holds, and whether the one before that is surely of
+    /// another key. `stepped` is what the last step back in the same block left there, or none.
+    ///
+    /// Numbers are found by index, so bytes are found going back as well; only what the key shares
+    /// with entries further before, and not with the one behind it, is looked for in those.
+    pub(super) fn previous(
+        &self,
+        place: &Place,
+        built: &mut Vec<u8>,
+        stepped: &mut SteppedTo,
+    ) -> Result<Option<(Place, bool)>> {
         let Some(index) = place.index.checked_sub(1) else { return Ok(None) };
         if planted!(BlockStartSkipped) && index == 0 {
             return Ok(None);
         }
-        let behind = self.unshared_before(place.index, place.next_offset)?;
-        let next_offset = behind.offset;
+        let (known, next_offset) = match stepped.index == place.index {
+            true => (stepped.shared as usize, stepped.offset),
+            false => {
+                let behind = self.unshared_before(place.index, place.next_offset)?;
+                (behind.shared, behind.offset)
+            }
+        };
         let own = self.unshared_before(index, next_offset)?;
-        let known = behind.shared;
         if known > built.len() || known > own.shared + own.bytes.len() {
             return Err(damaged("entry shares more than its predecessor has"));
         }
         self.build_shared(index, &own, known, built)?;
         built.extend_from_slice(own.bytes);
+        // No key is longer than a block, whose offsets are of 32 bits.
+        *stepped = SteppedTo { index, shared: own.shared as u32, offset: own.offset };
         let value_size = self.layout.value_size.get(self.bytes, index)?;
         let value_size = u64::from(self.layout.value_size_base) + value_size;
         match u64::from(place.value_start).checked_sub(value_size) {
             Some(start) if start >= HEADER_SIZE as u64 => {
-                self.place(index, next_offset, start).map(Some)
+                let place = self.place(index, next_offset, start)?;
+                Ok(Some((place, is_of_another_key(own.shared, own.bytes.len()))))
             }
             _ => Err(damaged("value starts outside its section")),
         }
@@ -569,8 +594,7 @@ impl<'a> DataBlock<'a> {
         let shared = layout.shared.get(self.bytes, place.index)?;
         let size =
             u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, place.index)?;
-        // Nothing is shared at a restart, whatever the keys have in common.
-        Ok(0 < shared && shared < size)
+        Ok(is_of_another_key(shared as usize, size.saturating_sub(shared) as usize))
     }
 
     /// Leaves in `built` what entry `index` shares with the one before it. Its first `known` bytes
@@ -647,6 +671,13 @@ impl<'a> DataBlock<'a> {
         let place = self.place(index, offset + unshared.len() as u32, value_start.into())?;
         Ok((place, is_same_key))
     }
+}
+
+/// Whether an entry with so many bytes shared and so many of its own is surely of another key than the
+/// one before. At a restart nothing is shared, whatever the keys have in common.
+#[inline]
+fn is_of_another_key(shared: usize, own: usize) -> bool {
+    shared > 0 && own > 0
 }
 
 impl Place {

@@ -6,7 +6,7 @@
 
 use super::block::{self, Layout};
 use super::builder::{TableBuilder, TableOptions};
-use super::data_block::{DataBlock, DataBlockLayout};
+use super::data_block::{DataBlock, DataBlockLayout, SteppedTo};
 use super::dictionaries::TableDictionaries;
 use super::filter::{FilterReader, hash_key};
 use super::footer::{FOOTER_SIZE, Footer};
@@ -176,10 +176,11 @@ fn walk(data: &DataBlock<'_>, key: &mut Vec<u8>) -> Result<()> {
 /// The last entries; each step walks from a restart, and those may be far apart.
 fn walk_back(data: &DataBlock<'_>, key: &mut Vec<u8>) -> Result<()> {
     let mut next = Some(data.last(key)?);
+    let mut stepped = SteppedTo::default();
     for _ in 0..STEPS_BACK_MAX {
         let Some(place) = next else { break };
         data.trailer(place.index())?;
-        next = data.previous(&place, key)?;
+        next = data.previous(&place, key, &mut stepped)?.map(|(place, _)| place);
     }
     Ok(())
 }

@@ -18,19 +18,15 @@ use std::sync::Arc;
 pub struct ScanRange {
     pub(crate) lower: Option<Box<[u8]>>,
     pub(crate) upper: Option<Box<[u8]>>,
-    /// Set when all keys of the range share a prefix that filters may know.
-    pub(crate) prefix: Option<Box<[u8]>>,
+    /// Set when `lower` is a prefix that all keys of the range share: filters may know it.
+    pub(crate) is_prefix: bool,
 }
 
 impl ScanRange {
     /// All keys that begin with `prefix`.
     pub fn prefix(prefix: impl AsRef<[u8]>) -> Self {
         let prefix = prefix.as_ref();
-        ScanRange {
-            lower: Some(prefix.into()),
-            upper: key_behind_prefix(prefix),
-            prefix: Some(prefix.into()),
-        }
+        ScanRange { lower: Some(prefix.into()), upper: key_behind_prefix(prefix), is_prefix: true }
     }
 
     /// The first key that may be in it; none if that is the first of all.
@@ -54,7 +50,7 @@ impl ScanRange {
             Bound::Excluded(key) => Some(key.as_ref().into()),
             Bound::Unbounded => None,
         };
-        ScanRange { lower, upper, prefix: None }
+        ScanRange { lower, upper, is_prefix: false }
     }
 }
 

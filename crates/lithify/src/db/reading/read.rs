@@ -312,7 +312,7 @@ impl DbInner {
         let environment = &self.world.environment;
         let mut finder = SourceFinder {
             bounds: &bounds,
-            prefix: range.prefix.as_deref(),
+            prefix: bounds.lower.as_deref().filter(|_| range.is_prefix),
             context: ReadContext { meter: Some(meter), ..ReadContext::new(&**environment) },
             sources,
             tombstones,

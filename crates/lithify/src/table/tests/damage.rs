@@ -1,7 +1,7 @@
 //! Damaged, cut, misplaced and newer tables: an error, never wrong data, never a panic.
 
 use super::super::block::{self, Encoding, Layout, TRAILER_SIZE};
-use super::super::data_block::{DataBlock, DataBlockLayout};
+use super::super::data_block::{DataBlock, DataBlockLayout, SteppedTo};
 use super::super::footer::{FOOTER_SIZE, Footer};
 use super::super::index::IndexBlock;
 use super::dictionaries::small_dictionary_table;
@@ -238,7 +238,7 @@ fn poke_data_block(bytes: &[u8], key: &[u8]) {
     if let Ok(Some((place, _))) = data.seek::<true>(key, Trailer::seek(9), &mut built) {
         let _ = data.trailer(place.index());
         assert!(place.value_range().end <= bytes.len());
-        let _ = data.previous(&place, &mut built);
+        let _ = data.previous(&place, &mut built, &mut SteppedTo::default());
     }
     if let Ok(mut place) = data.first(&mut built) {
         while let Ok(Some(next)) = data.next(&place, &mut built) {
@@ -247,7 +247,8 @@ fn poke_data_block(bytes: &[u8], key: &[u8]) {
         }
     }
     if let Ok(mut place) = data.last(&mut built) {
-        while let Ok(Some(previous)) = data.previous(&place, &mut built) {
+        let mut stepped = SteppedTo::default();
+        while let Ok(Some((previous, _))) = data.previous(&place, &mut built, &mut stepped) {
             assert!(previous.value_range().end <= bytes.len());
             place = previous;
         }
