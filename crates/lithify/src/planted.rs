@@ -401,6 +401,8 @@ mod list {
         LeadThroughUnseen,
         /// A run that leads shows older entries of a key as rows.
         LeadShowsOldVersions,
+        /// A step back at a restart takes the entry before for one of another key.
+        RestartEndsVersions,
         /// A memtable leaf loses its last entry when it is split.
         LeafSplitLosesEntry,
         /// Cached blocks are known by their offset alone, not by their file.

@@ -237,7 +237,7 @@ impl MergingCursor {
         self.is_ahead_of_rival()
     }
 
-    #[inline]
+    #[inline(always)]
     fn is_ahead_of_rival(&self) -> bool {
         let Some(rival) = self.rival else { return true };
         if planted!(LeadPastAnotherRun) {

@@ -380,10 +380,7 @@ impl<'a> DataBlock<'a> {
                     Ok((shared[number].into(), size))
                 }),
                 None => self.meet(first..end, offset, (key, trailer), |number| {
-                    let index = first + number as u32;
-                    let size = layout.key_size.get(self.bytes, index)?;
-                    let size = layout.key_size_base as usize + size as usize;
-                    Ok((layout.shared.get(self.bytes, index)? as usize, size))
+                    self.key_numbers(first + number as u32)
                 }),
             };
             let Some(Met { index, shared, unshared, next_offset, is_same_key }) = met? else {
@@ -551,6 +548,7 @@ impl<'a> DataBlock<'a> {
     ///
     /// Numbers are found by index, so bytes are found going back as well; only what the key shares
     /// with entries further before, and not with the one behind it, is looked for in those.
+    #[inline]
     pub(super) fn previous(
         &self,
         place: &Place,
@@ -572,19 +570,41 @@ impl<'a> DataBlock<'a> {
         if known > built.len() || known > own.shared + own.bytes.len() {
             return Err(damaged("entry shares more than its predecessor has"));
         }
-        self.build_shared(index, &own, known, built)?;
+        match own.shared <= known {
+            true => built.truncate(own.shared),
+            false => self.build_shared(index, &own, known, built)?,
+        }
         built.extend_from_slice(own.bytes);
         // No key is longer than a block, whose offsets are of 32 bits.
         *stepped = SteppedTo { index, shared: own.shared as u32, offset: own.offset };
         let value_size = self.layout.value_size.get(self.bytes, index)?;
         let value_size = u64::from(self.layout.value_size_base) + value_size;
+        // A value that begins inside its section ends before the one behind it.
         match u64::from(place.value_start).checked_sub(value_size) {
             Some(start) if start >= HEADER_SIZE as u64 => {
-                let place = self.place(index, next_offset, start)?;
-                Ok(Some((place, is_of_another_key(own.shared, own.bytes.len()))))
+                let (value_start, value_size) = (start as u32, value_size as u32);
+                let place = Place { index, next_offset, value_start, value_size };
+                let is_first = match own.shared {
+                    0 => self.ends_otherwise(index, own.offset, built)?,
+                    _ => !own.bytes.is_empty(),
+                };
+                Ok(Some((place, is_first)))
             }
             _ => Err(damaged("value starts outside its section")),
         }
+    }
+
+    /// Whether the entry before entry `index`, which shares nothing with it and whose key bytes begin at
+    /// `offset`, is surely of another key than `key`: by its length, or by those of its bytes that it
+    /// does not share. Without this each restart would end what a step back saves.
+    fn ends_otherwise(&self, index: u32, offset: u32, key: &[u8]) -> Result<bool> {
+        let Some(before) = index.checked_sub(1) else { return Ok(false) };
+        let before = self.unshared_before(before, offset)?;
+        if planted!(RestartEndsVersions) {
+            return Ok(true);
+        }
+        let size = before.shared + before.bytes.len();
+        Ok(size != key.len() || key.get(before.shared..) != Some(before.bytes))
     }
 
     /// Whether the entry before `place` is surely of another key; false if that takes a comparison.
@@ -594,11 +614,13 @@ impl<'a> DataBlock<'a> {
         let shared = layout.shared.get(self.bytes, place.index)?;
         let size =
             u64::from(layout.key_size_base) + layout.key_size.get(self.bytes, place.index)?;
-        Ok(is_of_another_key(shared as usize, size.saturating_sub(shared) as usize))
+        // Nothing is shared at a restart, whatever the keys have in common.
+        Ok(0 < shared && shared < size)
     }
 
     /// Leaves in `built` what entry `index` shares with the one before it. Its first `known` bytes
     /// are there; the others are in the nearest entries before that do not share them further.
+    #[inline(never)]
     fn build_shared(
         &self,
         index: u32,
@@ -607,28 +629,70 @@ impl<'a> DataBlock<'a> {
         built: &mut Vec<u8>,
     ) -> Result<()> {
         built.truncate(known);
-        let mut wanted = own.shared;
-        built.resize(wanted, 0);
-        let (mut index, mut offset) = (index, own.offset);
-        while wanted > known {
-            index = index.checked_sub(1).ok_or_else(|| damaged("first entry shares bytes"))?;
-            let before = self.unshared_before(index, offset)?;
-            let from = before.shared.max(known);
+        built.resize(own.shared, 0);
+        let layout = self.layout;
+        let first = index - index % layout.restart_interval;
+        match self.narrow_numbers(first..index) {
+            Some((shared, [])) => self.gather(first..index, own, (known, built), |number| {
+                Ok((shared[number].into(), layout.key_size_base as usize))
+            }),
+            Some((shared, sizes)) => self.gather(first..index, own, (known, built), |number| {
+                let size = layout.key_size_base as usize + usize::from(sizes[number]);
+                Ok((shared[number].into(), size))
+            }),
+            None => self.gather(first..index, own, (known, built), |number| {
+                self.key_numbers(first + number as u32)
+            }),
+        }
+    }
+
+    /// Puts what a key shares, from byte `known` on, into `built`: from these entries before it, the last
+    /// of which ends where its `own` bytes start. `numbers` is as [`DataBlock::meet`] takes it.
+    #[inline]
+    fn gather(
+        &self,
+        entries: Range<u32>,
+        own: &Unshared<'_>,
+        (known, built): (usize, &mut [u8]),
+        numbers: impl Fn(usize) -> Result<(usize, usize)>,
+    ) -> Result<()> {
+        let (mut wanted, mut end) = (own.shared, own.offset as usize);
+        for number in (0..entries.len()).rev() {
+            if wanted <= known {
+                break;
+            }
+            let (shared, size) = numbers(number)?;
+            let start = size.checked_sub(shared).and_then(|unshared| end.checked_sub(unshared));
+            let start = start.filter(|start| *start >= self.layout.keys_offset as usize);
+            let start = start.ok_or_else(|| damaged("key starts outside its section"))?;
+            let from = shared.max(known);
             if from < wanted {
-                let part = from - before.shared..wanted - before.shared;
-                let Some(part) = before.bytes.get(part) else {
+                let bytes = self.bytes.get(start..end);
+                let Some(part) = bytes.and_then(|bytes| bytes.get(from - shared..wanted - shared))
+                else {
                     return Err(damaged("entry shares more than its predecessor has"));
                 };
                 built[from..wanted].copy_from_slice(part);
                 wanted = from;
             }
-            offset = before.offset;
+            end = start;
         }
-        Ok(())
+        match wanted <= known {
+            true => Ok(()),
+            false => Err(damaged("entry at a restart shares bytes")),
+        }
+    }
+
+    /// How much the key of entry `index` shares with the one before, and its size.
+    #[inline]
+    fn key_numbers(&self, index: u32) -> Result<(usize, usize)> {
+        let layout = self.layout;
+        let size = layout.key_size_base as usize + layout.key_size.get(self.bytes, index)? as usize;
+        Ok((layout.shared.get(self.bytes, index)? as usize, size))
     }
 
     /// The key bytes of entry `index`, behind which those of the next begin at `end`.
-    #[inline]
+    #[inline(always)]
     fn unshared_before(&self, index: u32, end: u32) -> Result<Unshared<'a>> {
         let layout = self.layout;
         let shared = layout.shared.get(self.bytes, index)? as usize;
@@ -671,13 +735,6 @@ impl<'a> DataBlock<'a> {
         let place = self.place(index, offset + unshared.len() as u32, value_start.into())?;
         Ok((place, is_same_key))
     }
-}
-
-/// Whether an entry with so many bytes shared and so many of its own is surely of another key than the
-/// one before. At a restart nothing is shared, whatever the keys have in common.
-#[inline]
-fn is_of_another_key(shared: usize, own: usize) -> bool {
-    shared > 0 && own > 0
 }
 
 impl Place {
