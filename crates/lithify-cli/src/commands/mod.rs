@@ -14,6 +14,7 @@ mod dump;
 mod explain;
 mod export;
 mod foreign;
+mod format;
 mod get;
 mod import;
 mod levels;

@@ -69,6 +69,20 @@ pub fn csv_field(output: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     output.write_all(b"\"")
 }
 
+/// Rows of a table as the lines of a CSV file; the first one is its header.
+pub fn csv(rows: &[Vec<String>]) -> String {
+    let mut text = Vec::new();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            text.extend(if column > 0 { b",".as_slice() } else { b"" });
+            // Writing to memory cannot fail.
+            let _ = csv_field(&mut text, cell.as_bytes());
+        }
+        text.push(b'\n');
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
 /// So many rows are seen before the widths of a table are known.
 const ROWS_SEEN: usize = 200;
 

@@ -1,4 +1,7 @@
 //! The tree of a database as a page of text, or as one JSON object.
+//!
+//! The page answers first: one line a level. What few ask for comes in further tables, so that no line is
+//! wider than the page.
 
 use super::item::escape;
 use super::levels::{FamilyLevels, LevelSum, Levels, TableLine};
@@ -8,69 +11,86 @@ use crate::stats::JsonWriter;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter, Write};
 
-const LEVEL_HEADER: [&str; 15] = [
-    "level",
-    "files",
-    "size",
-    "raw",
-    "ratio",
-    "target",
-    "asked",
-    "found",
-    "blocks",
-    "raw_fallback",
-    "debt",
-    "entries",
-    "tombstones",
-    "range_tombstones",
-    "sequences",
+/// What a page of text shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelsPage {
+    /// A line for each table too.
+    pub files: bool,
+    /// Every figure, and levels without tables.
+    pub full: bool,
+    /// Signs that a line has at most, as far as figures fit into it; 80 are enough.
+    pub width: usize,
+}
+
+/// Of a level: what most people ask for, its blocks, its entries.
+const LEVEL_HEADERS: [&[&str]; 3] = [
+    &["LEVEL", "TABLES", "SIZE", "RATIO", "TARGET", "ENTRIES", "CODEC", "NEXT"],
+    &["LEVEL", "RAW", "BLOCKS", "FALLBACK", "DEBT"],
+    &["LEVEL", "DELETES", "RANGE_DELETES", "SEQUENCES"],
 ];
 
-const TABLE_HEADER: [&str; 14] = [
-    "level",
-    "table",
-    "size",
-    "raw",
-    "ratio",
-    "found",
-    "blocks",
-    "debt",
-    "written_for",
-    "entries",
-    "tombstones",
-    "range_tombstones",
-    "sequences",
-    "keys",
+/// The same of a table.
+const TABLE_HEADERS: [&[&str]; 3] = [
+    &["LEVEL", "TABLE", "SIZE", "RATIO", "ENTRIES", "CODEC", "FIRST", "LAST"],
+    &["TABLE", "RAW", "BLOCKS", "FALLBACK", "DEBT", "WRITTEN_FOR"],
+    &["TABLE", "DELETES", "RANGE_DELETES", "SEQUENCES"],
 ];
+
+/// A cell is not cut to fewer signs than these.
+const CELL_MIN: usize = 8;
+/// What stands between two columns.
+const GAP: usize = 2;
 
 /// Columns of words stand to the left, columns of figures to the right.
 fn is_left(column: &str) -> bool {
-    matches!(column, "level" | "total" | "asked" | "found" | "blocks" | "sequences" | "keys")
+    is_cut(column) || matches!(column, "LEVEL" | "SEQUENCES")
+}
+
+/// Words are cut where a line would be too wide, figures never.
+fn is_cut(column: &str) -> bool {
+    matches!(column, "CODEC" | "NEXT" | "BLOCKS" | "FIRST" | "LAST")
 }
 
 /// Rows of one table of text, aligned by column.
-struct Grid {
+struct Grid<'a> {
+    header: &'a [&'a str],
     rows: Vec<Vec<String>>,
+    width: usize,
 }
 
-impl Display for Grid {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Some(header) = self.rows.first() else {
-            return Ok(());
-        };
-        let width = |column: usize| {
+impl Grid<'_> {
+    /// The widths of the columns: the widest cells, or less in columns of words.
+    fn widths(&self) -> Vec<usize> {
+        let widest = |(column, name): (usize, &&str)| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+            let signs = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+            let signs = if is_cut(name) { signs.min(self.width) } else { signs };
+            signs.max(name.len())
         };
-        let widths: Vec<usize> = (0..header.len()).map(width).collect();
-        for row in &self.rows {
+        let mut widths: Vec<usize> = self.header.iter().enumerate().map(widest).collect();
+        let gaps = GAP * widths.len().saturating_sub(1);
+        while widths.iter().sum::<usize>() + gaps > self.width {
+            let columns = widths.iter_mut().zip(self.header);
+            let words = columns.filter(|(width, name)| is_cut(name) && **width > CELL_MIN);
+            let Some((widest, _)) = words.max_by_key(|(width, _)| **width) else { break };
+            *widest -= 1;
+        }
+        widths
+    }
+}
+
+impl Display for Grid<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let widths = self.widths();
+        let header: Vec<String> = self.header.iter().map(|name| (*name).to_owned()).collect();
+        for row in std::iter::once(&header).chain(&self.rows) {
             let mut line = String::new();
-            for ((cell, name), width) in row.iter().zip(header).zip(&widths) {
-                if is_left(name) {
-                    write!(line, "{cell:<width$}  ")?;
-                } else {
-                    write!(line, "{cell:>width$}  ")?;
+            for ((cell, name), width) in row.iter().zip(self.header).zip(&widths) {
+                match is_left(name) {
+                    true => write!(line, "{:<width$}", shortened(cell, *width))?,
+                    false => write!(line, "{cell:>width$}")?,
                 }
+                line.push_str(&" ".repeat(GAP));
             }
             writeln!(f, "{}", line.trim_end())?;
         }
@@ -78,8 +98,38 @@ impl Display for Grid {
     }
 }
 
-fn cells(header: &[&str]) -> Vec<String> {
-    header.iter().map(|name| (*name).to_string()).collect()
+/// At most so many signs of a text: its start and, as neighbouring keys begin alike, more of its end.
+fn shortened(text: &str, width: usize) -> String {
+    let signs = text.chars().count();
+    if signs <= width {
+        return text.to_owned();
+    }
+    let start = width.saturating_sub(1) / 3;
+    let end = signs - (width.saturating_sub(1) - start);
+    text.chars().take(start).chain(['…']).chain(text.chars().skip(end)).collect()
+}
+
+/// Words in lines of at most so many signs; lines behind the first are indented.
+fn wrapped(text: &str, width: usize) -> String {
+    let (mut lines, mut used) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        match used {
+            0 => {}
+            _ if used + 1 + length > width => {
+                lines.push_str("\n  ");
+                used = 2;
+            }
+            _ => {
+                lines.push(' ');
+                used += 1;
+            }
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines.push('\n');
+    lines
 }
 
 /// Names with their counts, the most frequent first.
@@ -99,7 +149,9 @@ fn ratio(ratio: Option<f64>) -> String {
 }
 
 impl LevelSum {
-    fn row(&self, name: &str, asked: &str, target: &str) -> Vec<String> {
+    /// Its cells in the tables of [`LEVEL_HEADERS`]; what is asked of a sum of levels is empty.
+    fn rows(&self, name: &str, target: &str, asked: &str) -> [Vec<String>; 3] {
+        let name = || name.to_owned();
         let sequences = match self.files {
             0 => "-".to_string(),
             _ => format!("{}..{}", self.smallest_sequence, self.largest_sequence),
@@ -108,23 +160,39 @@ impl LevelSum {
             0 => "-".to_string(),
             files => format!("{files} ({})", size(self.debt_bytes)),
         };
-        vec![
-            name.to_string(),
-            self.files.to_string(),
-            size(self.size_bytes),
-            size(self.raw_bytes),
-            ratio(self.ratio()),
-            target.to_string(),
-            asked.to_string(),
-            self.found_text(),
-            block_counts(&self.blocks),
-            self.fallback_blocks.to_string(),
-            debt,
-            self.entries.to_string(),
-            self.tombstones.to_string(),
-            self.range_tombstones.to_string(),
-            sequences,
+        [
+            vec![
+                name(),
+                self.files.to_string(),
+                size(self.size_bytes),
+                ratio(self.ratio()),
+                target.to_owned(),
+                self.entries.to_string(),
+                self.codecs_text(),
+                asked.to_owned(),
+            ],
+            vec![
+                name(),
+                size(self.raw_bytes),
+                self.blocks_text(),
+                self.fallback_blocks.to_string(),
+                debt,
+            ],
+            vec![name(), self.tombstones.to_string(), self.range_tombstones.to_string(), sequences],
         ]
+    }
+
+    /// The codec of its tables, or as [`Self::found_text`] where there are several.
+    pub fn codecs_text(&self) -> String {
+        match (self.found.len(), self.found.keys().next()) {
+            (1, Some(only)) => only.clone(),
+            _ => self.found_text(),
+        }
+    }
+
+    /// The codecs of its data blocks with the number of blocks of each, most first; "-" without a block.
+    pub fn blocks_text(&self) -> String {
+        block_counts(&self.blocks)
     }
 
     /// The codecs of its tables with the number of tables of each, most first: "zstd-1:7,lz4:2"; "-"
@@ -138,13 +206,13 @@ impl LevelSum {
         self.asked.map_or("auto".to_string(), |codec| codec.to_string())
     }
 
-    fn level_row(&self, base_level: usize) -> Vec<String> {
+    fn level_rows(&self, base_level: usize) -> [Vec<String>; 3] {
         let target = match self.target_bytes {
             0 => "-".to_string(),
             bytes => size(bytes),
         };
         let base = if self.level == base_level { " base" } else { "" };
-        self.row(&format!("L{}{base}", self.level), &self.asked_text(), &target)
+        self.rows(&format!("L{}{base}", self.level), &target, &self.asked_text())
     }
 
     fn json(&self, json: &mut JsonWriter) {
@@ -176,30 +244,44 @@ fn block_json(json: &mut JsonWriter, blocks: &BTreeMap<CodecId, u64>, fallback_b
 }
 
 impl TableLine {
-    fn row(&self) -> Vec<String> {
+    /// The codecs of its data blocks with the number of blocks of each, most first; "-" without a block.
+    pub fn blocks_text(&self) -> String {
+        block_counts(&self.blocks)
+    }
+
+    /// Its cells in the tables of [`TABLE_HEADERS`].
+    fn rows(&self) -> [Vec<String>; 3] {
         let metadata = &self.metadata;
         let found = self.found.clone().unwrap_or_else(|| "unreadable".to_string());
         let table_ratio = metadata.raw_bytes as f64 / metadata.size_bytes.max(1) as f64;
-        vec![
-            format!("L{}", self.level),
-            format!("{:06}", metadata.number),
-            size(metadata.size_bytes),
-            size(metadata.raw_bytes),
-            ratio(Some(table_ratio)),
-            found,
-            block_counts(&self.blocks),
-            if metadata.codec_debt { "yes" } else { "-" }.to_string(),
-            self.written_for.map_or("-".to_string(), |level| format!("L{level}")),
-            metadata.entries.to_string(),
-            metadata.tombstones.to_string(),
-            metadata.range_tombstones.to_string(),
-            format!("{}..{}", metadata.smallest_sequence, metadata.largest_sequence),
-            format!(
-                "\"{}\"..{}\"{}\"",
-                escape(&metadata.range.smallest, false),
-                if metadata.range.largest_exclusive { "" } else { "=" },
-                escape(&metadata.range.largest, false)
-            ),
+        let range = &metadata.range;
+        let number = || format!("{:06}", metadata.number);
+        let before = if range.largest_exclusive { "<" } else { "" };
+        [
+            vec![
+                format!("L{}", self.level),
+                number(),
+                size(metadata.size_bytes),
+                ratio(Some(table_ratio)),
+                metadata.entries.to_string(),
+                found,
+                format!("\"{}\"", escape(&range.smallest, false)),
+                format!("{before}\"{}\"", escape(&range.largest, false)),
+            ],
+            vec![
+                number(),
+                size(metadata.raw_bytes),
+                self.blocks_text(),
+                self.fallback_blocks.to_string(),
+                if metadata.codec_debt { "yes" } else { "-" }.to_string(),
+                self.written_for.map_or("-".to_string(), |level| format!("L{level}")),
+            ],
+            vec![
+                number(),
+                metadata.tombstones.to_string(),
+                metadata.range_tombstones.to_string(),
+                format!("{}..{}", metadata.smallest_sequence, metadata.largest_sequence),
+            ],
         ]
     }
 
@@ -229,17 +311,22 @@ impl TableLine {
 }
 
 impl FamilyLevels {
-    fn page(&self, text: &mut String, files: bool) -> fmt::Result {
+    fn page(&self, text: &mut String, page: &LevelsPage) -> fmt::Result {
         writeln!(text, "\ncolumn family \"{}\" (id {})", self.name.escape_debug(), self.id)?;
-        writeln!(text, "options: {}", self.options)?;
-        let mut rows = vec![cells(&LEVEL_HEADER)];
-        rows.extend(self.levels.iter().map(|level| level.level_row(self.base_level)));
-        rows.push(self.total().row("sum", "", ""));
-        write!(text, "{}", Grid { rows })?;
-        if files && !self.tables.is_empty() {
-            let mut rows = vec![cells(&TABLE_HEADER)];
-            rows.extend(self.tables.iter().map(TableLine::row));
-            write!(text, "\n{}", Grid { rows })?;
+        if page.full {
+            text.push_str(&wrapped(&format!("options: {}", self.options), page.width));
+        }
+        let shown = self.levels.iter().filter(|level| page.full || level.files > 0);
+        let mut rows: Vec<_> = shown.map(|level| level.level_rows(self.base_level)).collect();
+        if rows.is_empty() {
+            return writeln!(text, "no tables yet");
+        }
+        rows.push(self.total().rows("all", "", ""));
+        page.grids(text, &LEVEL_HEADERS, &rows)?;
+        if page.files && !self.tables.is_empty() {
+            text.push('\n');
+            let rows: Vec<_> = self.tables.iter().map(TableLine::rows).collect();
+            page.grids(text, &TABLE_HEADERS, &rows)?;
         }
         Ok(())
     }
@@ -268,41 +355,59 @@ impl FamilyLevels {
     }
 }
 
+impl LevelsPage {
+    /// The first table, or all of them one below the other.
+    fn grids(
+        &self,
+        text: &mut String,
+        headers: &[&[&str]; 3],
+        rows: &[[Vec<String>; 3]],
+    ) -> fmt::Result {
+        let shown = if self.full { headers.len() } else { 1 };
+        for (number, header) in headers.iter().enumerate().take(shown) {
+            let rows = rows.iter().map(|cells| cells[number].clone()).collect();
+            let gap = if number > 0 { "\n" } else { "" };
+            write!(text, "{gap}{}", Grid { header, rows, width: self.width })?;
+        }
+        Ok(())
+    }
+}
+
 impl Levels {
-    /// A page of text: per column family one line a level; with `files` one line a table too.
-    pub fn to_text(&self, files: bool) -> String {
+    /// A page of text: what all add up to, then a line a level for each column family.
+    pub fn to_text(&self, page: &LevelsPage) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = self.page(&mut text, files);
+        let _ = self.page(&mut text, page);
         text
     }
 
-    fn page(&self, text: &mut String, files: bool) -> fmt::Result {
-        writeln!(text, "database {:032x}", self.database_id)?;
-        let closed = if self.is_closed { "closed" } else { "open, or not closed" };
-        writeln!(
-            text,
-            "MANIFEST-{:06}, last sequence {}, {closed}",
-            self.manifest_number, self.last_sequence
-        )?;
-        for family in &self.families {
-            family.page(text, files)?;
-        }
+    fn page(&self, text: &mut String, page: &LevelsPage) -> fmt::Result {
         let total = self.total();
-        writeln!(
-            text,
-            "\ntotal: {} column families, {} files, {} ({} raw, ratio {}), {} entries, {} in \
-             codec debt",
-            self.families.len(),
+        let (stored, raw) = (size(total.size_bytes), size(total.raw_bytes));
+        let debt = match total.debt_files {
+            0 => "no codec debt".to_owned(),
+            files => format!("{files} in codec debt"),
+        };
+        let sum = format!(
+            "{} tables, {stored} of {raw} raw, ratio {}, {} entries, {debt}",
             total.files,
-            size(total.size_bytes),
-            size(total.raw_bytes),
             ratio(total.ratio()),
-            total.entries,
-            total.debt_files
-        )?;
+            total.entries
+        );
+        text.push_str(&wrapped(&sum, page.width));
+        if page.full {
+            let closed = if self.is_closed { "closed" } else { "open, or not closed" };
+            let (number, sequence) = (self.manifest_number, self.last_sequence);
+            writeln!(text, "database {:032x}", self.database_id)?;
+            writeln!(text, "MANIFEST-{number:06}, last sequence {sequence}, {closed}")?;
+        }
+        self.families.iter().try_for_each(|family| family.page(text, page))?;
+        if !self.damage.is_empty() {
+            text.push('\n');
+        }
         for error in &self.damage {
-            writeln!(text, "damage: {error}")?;
+            text.push_str(&wrapped(&format!("damage: {error}"), page.width));
         }
         Ok(())
     }

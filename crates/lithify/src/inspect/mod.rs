@@ -31,3 +31,4 @@ pub use dump::{DumpOptions, dump};
 pub use explain::read_explanations;
 pub use item::{Item, Value};
 pub use levels::{FamilyLevels, LevelSum, Levels, LevelsOptions, TableLine, read_levels};
+pub use levels_page::LevelsPage;

@@ -22,6 +22,9 @@ fn options() -> Options {
     Options { background_threads: 0, memtable_bytes: 64 << 10, ..Options::default() }
 }
 
+const BRIEF: LevelsPage = LevelsPage { files: false, full: false, width: 80 };
+const FULL: LevelsPage = LevelsPage { files: true, full: true, width: 80 };
+
 /// A database of two families with a table in two levels, range tombstones, and a log.
 fn small_database() -> World {
     let world = World::memory(7);
@@ -433,11 +436,11 @@ fn levels_add_up_to_the_files_of_the_database() {
     assert_eq!((links.name.as_str(), levels.families[1].name.as_str()), ("links", "empty"));
     assert_eq!(levels.families[1].total().files, 0);
     let filled: Vec<&LevelSum> = links.levels.iter().filter(|level| level.files > 0).collect();
-    assert!(filled.len() >= 3, "{}", levels.to_text(true));
+    assert!(filled.len() >= 3, "{}", levels.to_text(&FULL));
     for level in filled {
         let (asked, in_debt) = (level.asked.unwrap().to_string(), level.debt_files);
         let as_asked = level.found.get(&asked).copied().unwrap_or(0);
-        assert_eq!(as_asked + in_debt, level.files, "{}", levels.to_text(true));
+        assert_eq!(as_asked + in_debt, level.files, "{}", levels.to_text(&FULL));
         let blocks: u64 = level.blocks.values().sum();
         assert!(blocks >= level.files && level.raw_bytes > 0);
     }
@@ -445,18 +448,46 @@ fn levels_add_up_to_the_files_of_the_database() {
     let codecs: Vec<&str> = bottom.blocks.keys().map(|codec| codec.name()).collect();
     assert!(codecs.contains(&"zstd") && bottom.ratio().unwrap() > 1.2, "{codecs:?}");
 
-    let text = levels.to_text(true);
+    let text = levels.to_text(&FULL);
     let row = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().map(str::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(row("level")[..7], ["level", "files", "size", "raw", "ratio", "target", "asked"]);
-    assert_eq!(row("sum")[1], total.files.to_string());
+    assert_eq!(row("LEVEL")[..5], ["LEVEL", "TABLES", "SIZE", "RATIO", "TARGET"]);
+    assert_eq!(row("all")[1], total.files.to_string());
     assert_eq!(row("L0 ")[1], links.levels[0].files.to_string());
-    let lines_of_tables = text.lines().filter(|line| line.contains("\"..=\""));
-    assert_eq!(lines_of_tables.count(), tables.len());
-    assert!(!levels.to_text(false).contains("\"..=\""));
+    let keys = |text: &str| text.lines().filter(|line| line.contains("\"link/")).count();
+    assert_eq!((keys(&text), keys(&levels.to_text(&BRIEF))), (tables.len(), 0));
     assert!(levels.to_json(true).contains("\"tables\":[{"), "{}", levels.to_json(true));
+}
+
+/// The first lines answer; no line is wider than the page, however long keys, names and lists of codecs are.
+#[test]
+fn a_page_is_no_wider_than_it_may_be_and_a_full_one_has_every_figure() {
+    let mut levels =
+        read_levels(&*deep_database().files, Path::new(DIRECTORY), &Default::default()).unwrap();
+    let family = &mut levels.families[0];
+    family.levels.iter_mut().filter(|level| level.files > 0).for_each(|level| {
+        level.found = ["zstd-1", "lz4", "none", "zlib-6"].map(|name| (name.into(), 12_345)).into();
+        (level.entries, level.largest_sequence) = (1_234_567_890, u64::MAX >> 8);
+    });
+    for table in &mut family.tables {
+        table.metadata.range.largest = "a long key ".repeat(30).into_bytes().into();
+    }
+    for page in [BRIEF, LevelsPage { files: true, ..BRIEF }, FULL] {
+        for width in [80, 100] {
+            let text = levels.to_text(&LevelsPage { width, ..page });
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+        }
+    }
+    let text = levels.to_text(&BRIEF);
+    assert!(text.starts_with(&format!("{} tables, ", levels.total().files)), "{text}");
+    assert!(!text.contains("L3") && text.contains("no tables yet"), "empty levels: {text}");
+    let text = levels.to_text(&FULL);
+    for part in ["database ", "MANIFEST-", "options: ", "FALLBACK", "SEQUENCES", "WRITTEN_FOR", "…"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
 }
 
 #[test]
@@ -468,7 +499,8 @@ fn no_codec_is_asked_for_where_it_is_decided_for_each_table() {
     db.close().unwrap();
     let levels = read_levels(&*world.files, Path::new(DIRECTORY), &Default::default()).unwrap();
     assert!(levels.families[0].levels.iter().all(|level| level.asked.is_none()));
-    let text = levels.to_text(false);
+    assert!(levels.to_text(&BRIEF).ends_with("no tables yet\n"));
+    let text = levels.to_text(&FULL);
     let bottom = text.lines().find(|line| line.starts_with("L6")).unwrap();
     assert!(bottom.split_whitespace().any(|word| word == "auto"), "{text}");
     assert!(levels.to_json(false).contains("\"asked\":\"auto\""), "{}", levels.to_json(false));

@@ -58,8 +58,14 @@ pub fn shown_report(report: &Report) -> String {
 
 /// Columns of this terminal.
 pub fn width() -> usize {
+    width_or(COLUMNS)
+}
+
+/// Columns of this terminal. Where there is none, as many as the variable `COLUMNS` says, or `unknown`.
+pub fn width_or(unknown: usize) -> usize {
     let columns = terminal_size::terminal_size().map(|(columns, _)| usize::from(columns.0));
-    columns.filter(|_| stdout().is_terminal()).unwrap_or(COLUMNS)
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
+    columns.filter(|_| stdout().is_terminal()).or_else(named).unwrap_or(unknown)
 }
 
 /// As wide as the terminal, and coloured there alone.
