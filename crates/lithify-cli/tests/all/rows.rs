@@ -355,9 +355,41 @@ fn a_database_is_compacted_and_its_statistics_are_printed() {
     assert!(out.starts_with("links: 3 tables, ") && out.contains("before, 1 tables, "), "{out}");
     let after: Value = serde_json::from_str(&stats(&["--json"]).join("\n")).unwrap();
     assert_eq!((entries(&after, 0), entries(&after, 1)), (Some(3000), Some(1000)));
+    let (out, _) = expect(place, 0, &["compact", "rocks.db", "--json"]);
+    let compacted: Value = serde_json::from_str(&out).unwrap();
+    let family = &compacted["families"][0];
+    assert_eq!((&family["name"], &family["before"]["tables"]), (&"default".into(), &3.into()));
+    assert_eq!(family["after"]["tables"], 1, "{out}");
     let (out, _) = expect(place, 0, &["compact", "rocks.db"]);
     assert_eq!(out.lines().count(), 2, "{out}");
+    assert_eq!(lines(place, &["compact", "rocks.db", "--format", "csv"]).len(), 3);
     assert_eq!(lines(place, &["count", "rocks.db"]), ["1000"]);
+}
+
+/// What is only in the log becomes tables by the command itself: it is no part of what there was.
+#[test]
+fn before_a_compaction_is_before_anything_is_done() {
+    let place = tempfile::tempdir().unwrap();
+    database(place.path());
+    let out = lines(place.path(), &["compact", "rocks.db"]);
+    assert!(out[0].starts_with("default: 0 tables, 0 B before, 1 tables, "), "{out:?}");
+    assert!(out[1].starts_with("Entries that were only in the log ("), "{out:?}");
+    let out = lines(place.path(), &["compact", "rocks.db"]);
+    assert!(out.len() == 1 && out[0].starts_with("default: 1 tables, "), "{out:?}");
+}
+
+/// As a value and rows are printed, so are other reports: by the same two flags.
+#[test]
+fn json_is_short_for_its_form() {
+    let place = tempfile::tempdir().unwrap();
+    database(place.path());
+    for command in [&["get", "rocks.db", "basalt"][..], &["scan", "rocks.db"]] {
+        let short = lines(place.path(), &[command, &["--json"]].concat());
+        assert_eq!(short, lines(place.path(), &[command, &["--format", "json"]].concat()));
+        let forms = [command, &["--format", "xml"]].concat();
+        let (_, error) = expect(place.path(), 2, &forms);
+        assert!(error.contains("'xml'") && error.contains("json, csv, hex"), "{error}");
+    }
 }
 
 #[test]
