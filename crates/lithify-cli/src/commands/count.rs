@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::database::{RangeArguments, find_family, open_to_read};
+use super::format::{FormatArguments, ReportFormat};
 use crate::fault::{Fault, print};
 
 /// `count`
@@ -23,6 +24,7 @@ other, it is that one, and a line on standard error says so.",
 Examples:
   lithify count rocks.db
   lithify count rocks.db --prefix link/ --family links
+  lithify count rocks.db --json | jq .rows
 
 Exit codes:
   0  done
@@ -37,6 +39,8 @@ pub struct CountArguments {
     /// The column family
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
+    #[command(flatten)]
+    format: FormatArguments<ReportFormat>,
 }
 
 /// Counts them.
@@ -50,5 +54,9 @@ pub fn run(arguments: &CountArguments) -> Result<(), Fault> {
             count += 1;
         }
     }
-    print(&format!("{count}\n"))
+    print(&match arguments.format.of_report() {
+        ReportFormat::Table => format!("{count}\n"),
+        ReportFormat::Json => format!("{{\"rows\":{count}}}\n"),
+        ReportFormat::Csv => format!("rows\n{count}\n"),
+    })
 }

@@ -8,6 +8,7 @@ use lithify::DEFAULT_FAMILY;
 
 use super::bytes::{self, escape, hex};
 use super::database::{find_family, open_to_read};
+use super::format::FormatArguments;
 use super::rows::{RowFormat, RowPrinter, json_row, written};
 use crate::fault::Fault;
 
@@ -47,9 +48,8 @@ pub struct GetArguments {
     /// The key is hexadecimal digits
     #[arg(long)]
     hex: bool,
-    /// As what: table on a terminal, raw elsewhere
-    #[arg(long, value_enum)]
-    format: Option<ValueFormat>,
+    #[command(flatten)]
+    format: FormatArguments<ValueFormat>,
 }
 
 /// Forms of a value.
@@ -83,7 +83,7 @@ pub fn run(arguments: &GetArguments) -> Result<(), Fault> {
     };
     let default = if stdout().is_terminal() { ValueFormat::Table } else { ValueFormat::Raw };
     let mut output = stdout().lock();
-    let printed = match arguments.format.unwrap_or(default) {
+    let printed = match arguments.format.format().unwrap_or(default) {
         ValueFormat::Raw => output.write_all(&value),
         ValueFormat::Table => writeln!(output, "{}", escape(&value)),
         ValueFormat::Json => writeln!(output, "{}", json_row(Some(&key), Some(&value))),

@@ -6,6 +6,7 @@ use clap::Args;
 use lithify::Cursor;
 
 use super::database::{RangeArguments, find_family, open_to_read};
+use super::format::FormatArguments;
 use super::rows::{RowFormat, RowPrinter, written};
 use crate::fault::Fault;
 
@@ -52,9 +53,8 @@ pub struct ScanArguments {
     /// The column family
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
-    /// As what: table on a terminal, lines elsewhere
-    #[arg(long, value_enum)]
-    format: Option<RowFormat>,
+    #[command(flatten)]
+    format: FormatArguments<RowFormat>,
     /// Do not cut a table at the width of the terminal
     #[arg(long)]
     full: bool,
@@ -65,7 +65,8 @@ pub fn run(arguments: &ScanArguments) -> Result<(), Fault> {
     let range = arguments.range.range()?;
     let db = open_to_read(&arguments.directory)?;
     let family = find_family(&db, arguments.family.as_deref())?;
-    let mut printer = RowPrinter::to_screen(arguments.format, arguments.keys_only, arguments.full);
+    let format = arguments.format.format();
+    let mut printer = RowPrinter::to_screen(format, arguments.keys_only, arguments.full);
     let mut printed = printer.begin();
     let Some(family) = family else { return written(printed.and_then(|()| printer.end())) };
     let mut rows = family.cursor(range).map_err(Fault::of_engine)?;

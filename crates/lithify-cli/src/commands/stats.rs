@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lithify::fs::World;
 use lithify::inspect::{self, FamilyLevels, LevelSum, Levels, size};
 use lithify::stats::StatisticsSnapshot;
@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use super::copying::table;
 use super::database::open_to_read;
+use super::format::FormatArguments;
+use super::rows::csv;
 use crate::fault::{Fault, print};
 
 /// `stats`
@@ -25,7 +27,7 @@ two; entries, older versions among them; removals; the codecs of the tables. Of 
 its number of tables.
 
 Works beside a process that writes, and shows what is on disk then. Time and traffic are counted in the
-process that works: Db::stats there has them, and `to_prometheus` of it serves them. With --prometheus
+process that works: Db::stats there has them, and `to_prometheus` of it serves them. As prometheus
 the counters are those of this command alone, near zero; the gauges (tables, bytes, levels, log) are
 the database's. `lithify levels` has more of each level, `lithify explain`
 says why it has its compression.",
@@ -43,28 +45,45 @@ Exit codes:
 pub struct StatsArguments {
     /// The directory of the database
     directory: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
-    /// Print the statistics as metrics, in Prometheus' text format
-    #[arg(long, conflicts_with = "json")]
+    #[command(flatten)]
+    format: FormatArguments<StatsFormat>,
+    /// Short for --format prometheus
+    #[arg(long, conflicts_with_all = ["format", "json"])]
     prometheus: bool,
+}
+
+/// Forms of statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StatsFormat {
+    /// Text for people
+    Table,
+    /// One JSON object
+    Json,
+    /// A header, and a line for each level
+    Csv,
+    /// Metrics, in Prometheus' text format
+    Prometheus,
 }
 
 /// Prints it.
 pub fn run(arguments: &StatsArguments) -> Result<(), Fault> {
+    let format = match arguments.prometheus {
+        true => StatsFormat::Prometheus,
+        false => arguments.format.format().unwrap_or(StatsFormat::Table),
+    };
     let db = open_to_read(&arguments.directory)?;
-    if arguments.prometheus {
+    if format == StatsFormat::Prometheus {
         return print(&db.stats().to_prometheus());
     }
     let files = World::system().files;
     let levels = inspect::read_levels(&*files, &arguments.directory, &Default::default());
     let levels = levels.map_err(Fault::of_engine)?;
     let snapshot = db.stats();
-    match arguments.json {
-        true => print(&format!("{}\n", object(&levels, &snapshot)))?,
-        false => print(&page(arguments, &levels, &snapshot))?,
-    }
+    print(&match format {
+        StatsFormat::Json => format!("{}\n", object(&levels, &snapshot)),
+        StatsFormat::Csv => csv(&lines(&levels)),
+        _ => page(arguments, &levels, &snapshot),
+    })?;
     match levels.damage.into_iter().next() {
         Some(damage) => Err(Fault::of_engine(damage)),
         None => Ok(()),
@@ -126,17 +145,34 @@ fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {
     let full: Vec<&LevelSum> = family.levels.iter().filter(|level| level.files > 0).collect();
     let mut rows = vec![line(&family.name, "all".to_owned(), &family.total(), String::new())];
     for level in full {
-        rows.push(line("", format!("L{}", level.level), level, codecs(level)));
+        rows.push(line("", format!("L{}", level.level), level, level.codecs_text()));
     }
     rows
 }
 
-/// The codecs of a level's tables; each with its number of tables where there are several.
-fn codecs(level: &LevelSum) -> String {
-    match (level.found.len(), level.found.keys().next()) {
-        (1, Some(only)) => only.clone(),
-        _ => level.found_text(),
+/// Every level of every family, with the names that the JSON has.
+fn lines(levels: &Levels) -> Vec<Vec<String>> {
+    let head =
+        "family level tables size_bytes raw_bytes entries tombstones range_tombstones codecs";
+    let mut lines = vec![head.split(' ').map(str::to_owned).collect::<Vec<_>>()];
+    for family in &levels.families {
+        lines.extend(family.levels.iter().map(|sum| {
+            let figures = [
+                sum.level as u64,
+                sum.files,
+                sum.size_bytes,
+                sum.raw_bytes,
+                sum.entries,
+                sum.tombstones,
+                sum.range_tombstones,
+            ];
+            let mut line = vec![family.name.clone()];
+            line.extend(figures.map(|figure| figure.to_string()));
+            line.push(sum.found_text());
+            line
+        }));
     }
+    lines
 }
 
 fn object(levels: &Levels, snapshot: &StatisticsSnapshot) -> Value {

@@ -159,6 +159,46 @@ fn the_tree_is_printed_while_the_database_is_open() {
     db.close().unwrap();
 }
 
+/// `--json` is `--format json`; a form that a command does not have is one line with those that it has.
+#[test]
+fn every_report_has_its_forms() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = database(directory.path());
+    let path = path.to_str().unwrap();
+    let count = ["count", path, "--family", "rocks"];
+    for command in [&count[..], &["stats", path], &["levels", path], &["explain", path]] {
+        let with = |arguments: &[&'static str]| [command, arguments].concat();
+        let (json, _) = expect(0, &with(&["--format", "json"]));
+        assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "{command:?}: {json}");
+        assert_eq!(expect(0, &with(&["--json"])).0, json, "{command:?}");
+        assert_eq!(expect(0, &with(&["--format", "table"])).0, expect(0, command).0);
+        let (out, error) = expect(2, &with(&["--format", "hex"]));
+        let names = error.contains("'hex'") && error.contains("table, json");
+        assert!(out.is_empty() && names, "{command:?}: {error}");
+        let (_, error) = expect(2, &with(&["--json", "--format", "json"]));
+        assert!(error.contains("cannot be used with"), "{error}");
+    }
+    let (_, error) = expect(2, &["explain", path, "--format", "csv"]);
+    assert!(error.contains("table, json, record"), "{error}");
+    let fields = |arguments: &[&str]| -> Vec<Vec<String>> {
+        let (out, _) = expect(0, &[arguments, &["--format", "csv"]].concat());
+        // What is in quotes is one field, whatever it holds.
+        let plain = |line: &str| line.split('"').step_by(2).collect::<Vec<_>>().join("quoted");
+        let fields = |line: &str| plain(line).split(',').map(str::to_owned).collect();
+        out.lines().map(fields).collect()
+    };
+    assert_eq!(fields(&count), [["rows"], ["2002"]]);
+    for (arguments, lines) in
+        [(&["stats", path][..], 8), (&["levels", path], 8), (&["levels", path, "--files"], 3)]
+    {
+        let fields = fields(arguments);
+        assert_eq!(fields.len(), lines, "{arguments:?}: {fields:?}");
+        assert!(fields.iter().all(|line| line.len() == fields[0].len()), "{fields:?}");
+        assert_eq!(fields[1][0], "rocks", "{fields:?}");
+    }
+    assert!(expect(0, &["stats", path, "--format", "prometheus"]).0.contains("# TYPE lithify_"));
+}
+
 #[test]
 fn help_has_examples_and_exit_codes() {
     for command in ["dump", "levels"] {
@@ -178,6 +218,8 @@ fn compression_is_explained() {
     let ladder = database(directory.path());
     let (out, _) = expect(0, &["explain", ladder.to_str().unwrap()]);
     assert!(out.starts_with("rocks: ") && out.contains("none,lz4,zstd-1"), "{out}");
+    let advise = format!("`lithify advise {} --table rocks` prices it\n", ladder.display());
+    assert!(out.ends_with(&advise), "{out}");
 
     let path = directory.path().join("deciding.db");
     let db = Db::open(&path, Options::default()).unwrap();
@@ -195,7 +237,9 @@ fn compression_is_explained() {
     assert!(out.contains("auto:space") && out.contains("80000 a GB-month"), "{out}");
     assert!(out.contains("L6 "), "{out}");
     let (out, _) = expect(0, &["explain", path, "rocks", "--why"]);
-    assert!(out.contains("store "), "{out}");
+    assert!(out.contains("store ") && !out.contains("lithify advise"), "{out}");
+    let (_, error) = expect(2, &["explain", path, "--why", "--json"]);
+    assert!(error.contains("--why is of the table"), "{error}");
     let (out, _) = expect(0, &["explain", path, "--json"]);
     let all: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert!(all[0]["levels"][0]["candidates"].as_array().unwrap().len() > 1, "{out}");
