@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::delimited::{Delimited, Read, Record, read_record, reader};
 use super::format::{Found, RowFormat};
+use super::listed;
 use crate::error::{AdviseError, Result};
 
 /// Bytes of the head that decide.
@@ -237,7 +238,7 @@ fn column(path: &Path, first: &[String], has_header: bool, name: &str) -> Result
     let by_number = || name.parse().ok().filter(|number| (1..=first.len()).contains(number));
     by_name.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
         let known = match has_header {
-            true => format!("there are: {}", first.join(", ")),
+            true => format!("there are: {}", listed(first)),
             false => format!(
                 "the first row was taken for data, not for names, so columns are 1 to {}",
                 first.len(),

@@ -182,12 +182,30 @@ fn left_out(path: &Path, name: &str, feature: &str) -> AdviseError {
     ))
 }
 
+/// Names that an error lists.
+const LISTED: usize = 8;
+/// Signs of each.
+const LISTED_SIGNS: usize = 40;
+
+/// The first names of a list, and how many more there are: "a, b and 37 more".
+pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let shown = |name: &T| match name.as_ref().char_indices().nth(LISTED_SIGNS) {
+        None => name.as_ref().to_owned(),
+        Some((end, _)) => format!("{}…", &name.as_ref()[..end]),
+    };
+    let text = names.iter().take(LISTED).map(shown).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(LISTED) {
+        0 => text,
+        more => format!("{text} and {more} more"),
+    }
+}
+
 /// The number of a column by its name, or by its number from 1.
 fn column_of(path: &Path, names: &[&str], name: &str) -> Result<usize> {
     let by_number = || name.parse().ok().filter(|number| (1..=names.len()).contains(number));
     let found = names.iter().position(|column| *column == name);
     found.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
-        let (path, names) = (path.display(), names.join(", "));
+        let (path, names) = (path.display(), listed(names));
         AdviseError::usage(format_args!("{path}: no column '{name}'; there are: {names}"))
     })
 }

@@ -225,6 +225,41 @@ fn what_is_named_wrongly_is_2_and_nothing_is_made() {
     assert!(error.contains("nowhere/x.csv"), "{error}");
 }
 
+/// A table of a spreadsheet in a country of decimal commas.
+#[test]
+fn another_separator_is_suggested_and_taken() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let names: Vec<String> = (0..45).map(|number| format!("column {number}")).collect();
+    for (separator, name, given) in [(";", "';'", ";"), ("\t", "tab", "tab"), ("|", "'|'", "|")] {
+        let header = names.join(separator);
+        let row = vec!["1,5"; 45].join(separator);
+        std::fs::write(place.join("wide.csv"), format!("{header}\n{row}\n")).unwrap();
+        let import = ["import", "wide.db", "wide.csv", "--create", "--key", "column 7"];
+        let (_, error) = expect(place, 2, &import);
+        let what = format!(
+            "error: no column column 7; the header seems to be separated by {name}: \
+             --separator {name}: wide.csv"
+        );
+        assert_eq!(error.trim_end(), what);
+        let (out, _) = expect(place, 0, &[&import[..], &["--separator", given]].concat());
+        assert!(out.starts_with("1 rows written"), "{out}");
+    }
+    std::fs::write(place.join("wide.csv"), names.join(",")).unwrap();
+    let (_, error) = expect(place, 2, &["import", "wide.db", "wide.csv", "--key", "id"]);
+    assert!(error.contains("choose with --key: column 0, ") && error.len() < 200, "{error}");
+    assert!(error.contains("column 7 and 37 more: wide.csv"), "{error}");
+    std::fs::write(place.join("rows.jsonl"), "{}").unwrap();
+    for (sign, file, what) in [
+        (";;", "wide.csv", "one ASCII sign"),
+        (";", "rows.jsonl", "--separator is of CSV files"),
+        (";", "wide.db", "--separator is of CSV files"),
+    ] {
+        let (_, error) = expect(place, 2, &["import", "wide.db", file, "--separator", sign]);
+        assert!(error.contains(what), "{error}");
+    }
+}
+
 #[test]
 fn an_import_that_is_stopped_says_what_it_wrote() {
     let place = tempfile::tempdir().unwrap();
@@ -250,6 +285,41 @@ fn an_import_that_is_stopped_says_what_it_wrote() {
     let expected = format!("error: stopped; {} rows are written: -", rows.len());
     assert_eq!(errors.last(), Some(&expected));
     assert!((1..4).contains(&rows.len()), "{rows:?}");
+}
+
+/// Waits until a process catches both signals that stop it.
+#[cfg(target_os = "linux")]
+fn wait_until_signals_are_caught(pid: u32) {
+    let caught = |signal: Signal| 1_u64 << (signal as i32 - 1);
+    let both = caught(Signal::SIGINT) | caught(Signal::SIGTERM);
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(line.trim(), 16).unwrap() & both == both {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// The opening of a pipe waits for its writer, so that the signal comes while it waits.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_import_that_is_stopped_while_its_input_opens_makes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let pipe = place.join("rows.csv");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut command = command(place, &["import", "new.db", "rows.csv", "--create"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until_signals_are_caught(child.id());
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
+    std::fs::write(&pipe, "key,value\na,1\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{error}");
+    assert_eq!(error.lines().last(), Some("error: stopped; nothing is written: rows.csv"));
+    assert!(output.stdout.is_empty() && !place.join("new.db").exists());
 }
 
 #[test]

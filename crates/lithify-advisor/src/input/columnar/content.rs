@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 
 use super::{Kind, guarded, parquet, wrong};
 use crate::error::{AdviseError, Result};
+use crate::input::listed;
 
 type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>>>;
 
@@ -158,7 +159,7 @@ fn column(path: &Path, schema: &SchemaRef, name: &str, flag: &str) -> Result<usi
     let mut found = fields.iter().enumerate().filter(|(_, field)| field.name() == name);
     let Some((place, field)) = found.next() else {
         let names: Vec<String> = fields.iter().map(|field| shown(field)).collect();
-        return Err(usage(format!("no column {name}; choose with {flag}: {}", names.join(", "))));
+        return Err(usage(format!("no column {name}; choose with {flag}: {}", listed(&names))));
     };
     if found.next().is_some() {
         return Err(usage(format!("there are several columns {name}")));

@@ -7,6 +7,8 @@ use super::{Bad, Line, RECORD_BYTES_MAX, read_line};
 /// Reads records one after the other.
 pub struct CsvReader<R> {
     input: R,
+    /// What stands between fields.
+    separator: u8,
     line: Line,
     /// What of the input is being read.
     buffer: Vec<u8>,
@@ -26,8 +28,14 @@ enum State {
 
 impl<R: BufRead> CsvReader<R> {
     /// Reads from the beginning of a file.
-    pub fn new(input: R) -> Self {
-        CsvReader { input, line: Line::default(), buffer: Vec::new(), fields: Vec::new() }
+    pub fn new(input: R, separator: u8) -> Self {
+        CsvReader {
+            input,
+            separator,
+            line: Line::default(),
+            buffer: Vec::new(),
+            fields: Vec::new(),
+        }
     }
 
     /// Where it is.
@@ -83,7 +91,7 @@ impl<R: BufRead> CsvReader<R> {
             (State::Quoted, b'"') => return Ok(State::Quote),
             (State::Quote, b'"') => field.push(b'"'),
             (State::Quoted, byte) => field.push(byte),
-            (_, b',') => {
+            (_, byte) if byte == self.separator => {
                 self.end_field(field);
                 return Ok(State::FieldBegins);
             }
@@ -116,7 +124,7 @@ mod tests {
     type Records = Vec<(u64, Vec<Vec<u8>>)>;
 
     fn records(text: &[u8]) -> Result<Records, Bad> {
-        let mut reader = CsvReader::new(text);
+        let mut reader = CsvReader::new(text, b',');
         let mut records = Vec::new();
         while reader.read()? {
             records.push((reader.line().first, reader.fields.clone()));

@@ -31,8 +31,8 @@ use sink::Sink;
     long_about = "\
 Put the rows of a file into a column family. Rows with a key that is there replace what is there.
 
-CSV has a header. The columns key and value are taken, or those that --key and --value name. With --key
-alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
+CSV has a header, and commas between fields, or what --separator names. The columns key and value are
+taken, or those that --key and --value name. With --key alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
 value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
 the value is the line as it is. Parquet and Arrow files are known by their first bytes; their columns are
 chosen as those of CSV. Text and bytes are taken as they are, numbers and times as JSON has them.
@@ -50,6 +50,7 @@ Examples:
   lithify import rocks.db rocks.jsonl
   lithify import new.db links.csv --create --family links
   lithify import flights.db flights.csv --key id --create
+  lithify import prices.db prices.csv --separator ';' --key id --create
   lithify import events.db - --format jsonl --key id < events.jsonl
   lithify import trips.db trips.parquet --key trip_id --create
   lithify import new.db /var/lib/app/rocksdb --table events --create
@@ -74,6 +75,9 @@ pub struct ImportArguments {
     /// The column or field that is the value; the whole row without it
     #[arg(long, value_name = "COLUMN", requires = "key")]
     value: Option<String>,
+    /// What stands between the fields of a CSV file, if it is no comma: one sign, or tab
+    #[arg(long, value_name = "SIGN", value_parser = separator)]
+    separator: Option<u8>,
     /// The column family or keyspace of a directory to import from
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
@@ -83,6 +87,15 @@ pub struct ImportArguments {
     /// Make the database, and the named column family, if they are not there
     #[arg(long)]
     create: bool,
+}
+
+/// A separator by its sign.
+fn separator(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        _ if matches!(text, "tab" | "\\t") => Ok(b'\t'),
+        [sign] if sign.is_ascii() && !matches!(sign, b'"' | b'\r' | b'\n') => Ok(*sign),
+        _ => Err("a separator is one ASCII sign, as ; or |, or tab".to_owned()),
+    }
 }
 
 /// What the number of written rows leaves open. Keys that ascend have one row each.
@@ -237,6 +250,10 @@ impl Input {
         let path = arguments.file.as_path();
         let shown = path.display();
         let is_stdin = path == Path::new("-");
+        let format = arguments.format.or_else(|| FileFormat::of_name(path));
+        if arguments.separator.is_some() && (path.is_dir() || format != Some(FileFormat::Csv)) {
+            return Err(Fault::usage(format!("--separator is of CSV files: {shown}")));
+        }
         if !is_stdin && path.is_dir() {
             return open_database(arguments);
         }
@@ -246,7 +263,7 @@ impl Input {
         if !is_stdin && let Some(input) = open_columnar(arguments)? {
             return Ok(input);
         }
-        let Some(format) = arguments.format.or_else(|| FileFormat::of_name(path)) else {
+        let Some(format) = format else {
             return Err(Fault::usage(format!(
                 "say what it is with --format csv or jsonl: {shown}"
             )));
@@ -267,7 +284,8 @@ impl Input {
         let (key, value) = (arguments.key.clone(), arguments.value.clone());
         let records: Result<Box<dyn Records>, Bad> = match format {
             FileFormat::Csv => {
-                table::CsvRows::open(input, key, value).map(|rows| Box::new(rows) as _)
+                let separator = arguments.separator.unwrap_or(b',');
+                table::CsvRows::open(input, separator, key, value).map(|rows| Box::new(rows) as _)
             }
             FileFormat::Jsonl => Ok(Box::new(jsonl::JsonRows::new(input, key, value))),
         };

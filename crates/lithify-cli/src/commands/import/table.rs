@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 
+use lithify_advisor::input::listed;
 use serde_json::Value;
 
 use super::csv::CsvReader;
@@ -18,8 +19,13 @@ pub struct CsvRows<R> {
 
 impl<R: BufRead> CsvRows<R> {
     /// Reads the header, and finds the columns in it.
-    pub fn open(input: R, key: Option<String>, value: Option<String>) -> Result<Self, Bad> {
-        let mut reader = CsvReader::new(input);
+    pub fn open(
+        input: R,
+        separator: u8,
+        key: Option<String>,
+        value: Option<String>,
+    ) -> Result<Self, Bad> {
+        let mut reader = CsvReader::new(input, separator);
         if !reader.read()? {
             return Err(Bad::Usage("an empty file has no header".to_owned()));
         }
@@ -32,7 +38,13 @@ impl<R: BufRead> CsvRows<R> {
         let names: Vec<String> = reader.fields.iter().map(name).collect();
         let find = |wanted: &str, flag: &str| {
             names.iter().position(|name| name == wanted).ok_or_else(|| {
-                Bad::Usage(format!("no column {wanted}; choose with {flag}: {}", names.join(", ")))
+                Bad::Usage(match other_separator(&names, separator) {
+                    Some(other) => format!(
+                        "no column {wanted}; the header seems to be separated by {other}: \
+                         --separator {other}"
+                    ),
+                    None => format!("no column {wanted}; choose with {flag}: {}", listed(&names)),
+                })
             })
         };
         let (key, value) = match (key, value) {
@@ -57,6 +69,19 @@ impl<R: BufRead> CsvRows<R> {
         text.push('}');
         Ok(text)
     }
+}
+
+/// Separators of CSV files, as they are named on the command line.
+const SEPARATORS: [(&str, u8); 4] = [("','", b','), ("';'", b';'), ("tab", b'\t'), ("'|'", b'|')];
+
+/// A separator that the names of a header hold more often than there are names beside the first.
+fn other_separator(names: &[String], separator: u8) -> Option<&'static str> {
+    let times =
+        |other: u8| names.iter().flat_map(|name| name.bytes()).filter(move |byte| *byte == other);
+    let others = SEPARATORS.into_iter().filter(|(_, other)| *other != separator);
+    let counted = others.map(|(name, other)| (name, times(other).count()));
+    let (name, most) = counted.max_by_key(|(_, count)| *count)?;
+    (most >= names.len()).then_some(name)
 }
 
 impl<R: BufRead> Records for CsvRows<R> {
