@@ -158,6 +158,33 @@ fn snapshots_and_cursors_judge_by_their_own_time() {
 }
 
 #[test]
+fn a_clone_of_a_snapshot_judges_by_the_time_of_its_original() {
+    let parts = Parts::new(4);
+    let (db, family) = open(&parts);
+    for number in 0..2_000 {
+        family.put(key(number), number.to_string()).unwrap();
+    }
+    family.flush().unwrap();
+    let snapshot = db.snapshot();
+    pass(&parts, 2 * HOUR_S);
+    // For whoever asks now all is over, and for a snapshot of now at the same commit.
+    let (clone, later) = (snapshot.clone(), db.snapshot());
+    assert_eq!(rows(&family).len(), 0);
+    assert_eq!(family.get_at(key(7), &later).unwrap(), None);
+    drop((snapshot, later));
+    let again = clone.clone();
+    drop(clone);
+    family.compact_range(None, None).unwrap();
+    db.wait_for_compaction().unwrap();
+    assert_eq!(family.get_at(key(7), &again).unwrap().unwrap(), "7");
+    assert_eq!(family.range_at(.., &again).count(), 2_000);
+    drop(again);
+    family.compact_range(None, None).unwrap();
+    db.wait_for_compaction().unwrap();
+    assert!(family.stats().table_bytes < 10_000, "the last clone held them");
+}
+
+#[test]
 fn tables_go_as_a_whole_without_being_read() {
     let parts = Parts::new(4);
     let (db, family) = open(&parts);
