@@ -9,7 +9,7 @@ use lithify::{Compression, Prices};
 use crate::estimate::Estimate;
 use crate::input::{Facts, Present};
 use crate::measure::{Call, Cell};
-use crate::sample::Collected;
+use crate::sample::{Collected, ROW_BYTES_MAX};
 use crate::targets::{Advised, Basis, OtherForms, Setting, Target};
 use crate::unknown::too_little;
 
@@ -361,7 +361,14 @@ pub(crate) fn outcome(
     };
     let is_long = |call: &&&Call| call.time.is_some_and(|time| time[0] > LONG_CALL_NS);
     let long_calls = timed.iter().filter(is_long).count() as f64 / timed.len().max(1) as f64;
-    let unit_data_bytes = data_bytes / cell_calls.len() as f64;
+    let mean_data_bytes = data_bytes / cell_calls.len() as f64;
+    // Of a large row a part was measured. What holds whole rows holds one at least.
+    let holds_part = basis.row_bytes > ROW_BYTES_MAX as f64
+        && setting.cells.iter().all(|cell| cell.shape.holds_whole_rows());
+    let unit_data_bytes = match holds_part {
+        true => mean_data_bytes.max(basis.row_bytes),
+        false => mean_data_bytes,
+    };
     Some(Outcome {
         is_too_long: false,
         setting: setting.clone(),

@@ -105,11 +105,17 @@ impl Bench {
         Bench { clock, decompressor: Decompressor::new(), overhead_ns, encoded, decoded }
     }
 
-    /// Encodes and decodes units, each with the number of its place.
+    /// Encodes and decodes units, each with the number of its place. `goes_on` is asked before each call:
+    /// once it says no there is no result, because the units so far are of the start of the data.
     ///
     /// # Errors
     /// The codec has no such effort, there is no memory, or it does not give back what it was given.
-    pub fn measure(&mut self, cell: &Cell, units: &[(usize, &Unit)]) -> Result<Measured> {
+    pub fn measure(
+        &mut self,
+        cell: &Cell,
+        units: &[(usize, &Unit)],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Option<Measured>> {
         let began = self.clock.thread_cpu_ns();
         let dictionary = self.dictionary(cell, units)?;
         let mut compressor = Compressor::new(cell.compression)?;
@@ -119,7 +125,7 @@ impl Bench {
             |unit: &&(usize, &Unit)| cell.dictionary_bytes == 0 || is_held_out(unit.0);
         let units: Vec<(usize, &Unit)> = units.iter().filter(is_measured).copied().collect();
         if cell.dictionary_bytes > 0 && dictionary.is_none() {
-            return Ok(measured);
+            return Ok(Some(measured));
         }
         let dictionary = dictionary.as_deref();
         if let Some((_, unit)) = units.first() {
@@ -127,6 +133,9 @@ impl Bench {
         }
         let step = units.len().div_ceil(TIMED_CALLS).max(1);
         for (number, (place, unit)) in units.iter().enumerate() {
+            if !goes_on() {
+                return Ok(None);
+            }
             let [encode_ns, decode_ns] = self.call(&mut compressor, dictionary, unit)?;
             let is_timed = number % step == 0;
             measured.calls.push(Call {
@@ -140,7 +149,7 @@ impl Bench {
         }
         self.repeat(&mut compressor, dictionary, &units, &mut measured.calls)?;
         measured.spent_ns = self.clock.thread_cpu_ns() - began;
-        Ok(measured)
+        Ok(Some(measured))
     }
 
     /// More rounds of the calls that are timed; the shortest of each counts.
@@ -228,13 +237,18 @@ mod tests {
         Cell { shape: Shape::Bytes, size_bytes: 4096, compression, dictionary_bytes }
     }
 
+    fn measured(bench: &mut Bench, cell: &Cell, units: &[(usize, &Unit)]) -> Measured {
+        let measured = bench.measure(cell, units, &|| true).expect("is measured");
+        measured.expect("has time")
+    }
+
     #[test]
     fn calls_have_sizes_and_times() {
         let units = units();
         let numbered: Vec<(usize, &Unit)> = units.iter().enumerate().collect();
         let mut bench = Bench::new();
         for codec in ["none", "lz4", "snappy", "zstd-3", "zlib-6"] {
-            let measured = bench.measure(&cell(codec, 0), &numbered).expect("is measured");
+            let measured = measured(&mut bench, &cell(codec, 0), &numbered);
             assert_eq!(measured.calls.len(), units.len(), "{codec}");
             assert!(measured.calls.iter().all(|call| call.time.is_some()), "{codec}");
             let shrinks = measured.calls.iter().all(|call| call.encoded_bytes < call.unit_bytes);
@@ -247,17 +261,27 @@ mod tests {
         let units = units();
         let numbered: Vec<(usize, &Unit)> = units.iter().enumerate().collect();
         let mut bench = Bench::new();
-        let without = bench.measure(&cell("zstd-1", 0), &numbered).expect("is measured");
-        let with = bench.measure(&cell("zstd-1", 4096), &numbered).expect("is measured");
+        let without = measured(&mut bench, &cell("zstd-1", 0), &numbered);
+        let with = measured(&mut bench, &cell("zstd-1", 4096), &numbered);
         assert_eq!(with.calls.len(), 10);
         assert!(with.calls.iter().all(Call::is_held_out));
         let mean = |calls: &[Call]| {
             calls.iter().map(|call| f64::from(call.encoded_bytes)).sum::<f64>() / calls.len() as f64
         };
         assert!(mean(&with.calls) < mean(&without.calls));
-        assert!(
-            bench.measure(&cell("zstd-1", 4096), &numbered[..1]).expect("too few").calls.is_empty()
-        );
-        assert!(bench.measure(&cell("snappy", 4096), &numbered).is_err(), "it takes none");
+        assert!(measured(&mut bench, &cell("zstd-1", 4096), &numbered[..1]).calls.is_empty());
+        let refused = bench.measure(&cell("snappy", 4096), &numbered, &|| true);
+        assert!(refused.is_err(), "it takes none");
+    }
+
+    /// However much one call takes, no other begins behind the end.
+    #[test]
+    fn time_is_asked_for_between_calls() {
+        let units = units();
+        let numbered: Vec<(usize, &Unit)> = units.iter().enumerate().collect();
+        let asked = std::cell::Cell::new(0_u32);
+        let goes_on = || asked.replace(asked.get() + 1) < 7;
+        let stopped = Bench::new().measure(&cell("lz4", 0), &numbered, &goes_on);
+        assert!(stopped.expect("is no error").is_none() && asked.get() == 8);
     }
 }

@@ -30,12 +30,14 @@ use crate::watch::{Early, Watch};
 const WANTED_WIDTH: f64 = 0.01;
 /// Settings that are dearer than the best by more than this are not measured again.
 const CONTENDER: f64 = 1.10;
+/// The part of the time after which no place is looked at but those that are needed.
+const PLACES_PART: u32 = 4;
 /// The part of the time that a pass over the data may take.
 const PASS_PART: u32 = 2;
 /// The part of the time after which no new round begins.
 const ROUND_PART: f64 = 0.5;
 
-/// What a range takes beyond the time, where time was too short for a certain answer.
+/// What is left for measuring at least, however long reading took.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Rows that are quoted where that is asked for.
@@ -64,7 +66,7 @@ pub(crate) struct Study<'a> {
     basis: Basis,
     /// Whether every unit of every place is measured.
     is_thorough: bool,
-    /// What may be taken beyond the time.
+    /// What may be taken beyond the time, so that something is known.
     grace: Duration,
 }
 
@@ -77,14 +79,15 @@ impl<'a> Study<'a> {
         began: Instant,
         watch: &dyn Watch,
     ) -> Result<Study<'a>> {
-        let input = of_input(source, watch)?;
+        let end = began + request.time / PLACES_PART;
+        let input = of_input(source, end, watch)?;
         let rows = input.sample.places.iter().flat_map(Rows::iter);
         let (count, keys) =
             rows.fold((0, 0), |(count, keys), row| (count + 1, keys + row.key.len()));
         let count = f64::from(count.max(1));
         let basis = Basis {
             key_bytes: keys as f64 / count,
-            row_bytes: input.sample.data_bytes() as f64 / count,
+            row_bytes: input.row_bytes,
             data_bytes: source.facts().data_bytes as f64,
             has_rows: source.facts().has_rows,
         };
@@ -147,6 +150,11 @@ impl<'a> Study<'a> {
         (self.request.time + self.grace).saturating_sub(self.began.elapsed())
     }
 
+    /// Makes what is left [`GRACE`] at least.
+    fn allow_grace(&mut self) {
+        self.grace = (self.began.elapsed() + GRACE).saturating_sub(self.request.time);
+    }
+
     fn is_over(&self, watch: &dyn Watch) -> bool {
         self.left().is_zero() || watch.is_hurried()
     }
@@ -170,7 +178,12 @@ impl<'a> Study<'a> {
                 facts.into_iter().filter(|cell| !of_order.contains(cell)).collect::<Vec<_>>(),
             );
         }
+        // Reading took what there was: without more, the cheapest would be what is measured first.
+        if self.input.is_short {
+            self.allow_grace();
+        }
         self.measure_cells(&cells, PLACES_MIN, watch)?;
+        self.grace = Duration::ZERO;
         self.measure_unsorted(watch)
     }
 
@@ -190,7 +203,7 @@ impl<'a> Study<'a> {
         if cells.is_empty() {
             return Ok(());
         }
-        self.grace = self.began.elapsed().saturating_sub(self.request.time) + GRACE;
+        self.allow_grace();
         self.measure_cells(&BTreeMap::from([(Order::Input, cells)]), PLACES_MIN, watch)?;
         self.grace = Duration::ZERO;
         Ok(())
@@ -214,7 +227,7 @@ impl<'a> Study<'a> {
                 return Ok(());
             }
             places *= 2;
-            let is_spent = places > self.source.places_max();
+            let is_spent = places > self.source.places_max() || self.input.is_short;
             if contenders.contains_key(&Order::Input) && is_spent {
                 return Ok(());
             }
@@ -289,8 +302,13 @@ impl<'a> Study<'a> {
                 if self.is_over(watch) && !self.measured.is_empty() {
                     break;
                 }
-                let calls = self.bench.measure(&cell, &numbered)?.calls;
-                self.measured.entry(order).or_default().insert(cell_key(&cell), calls);
+                // Something has to be known: the first cell is measured as a whole.
+                let (is_first, left, began) =
+                    (self.measured.is_empty(), self.left(), Instant::now());
+                let goes_on = || is_first || (began.elapsed() < left && !watch.is_hurried());
+                let measured = self.bench.measure(&cell, &numbered, &goes_on)?;
+                let Some(measured) = measured else { break };
+                self.measured.entry(order).or_default().insert(cell_key(&cell), measured.calls);
                 done += 1;
                 watch.hear("measuring codecs", done as u64, total as u64)?;
             }

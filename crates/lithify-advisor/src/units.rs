@@ -27,6 +27,13 @@ pub enum Shape {
     Bytes,
 }
 
+impl Shape {
+    /// Whether a unit ends between rows alone, so that a large row makes a large unit.
+    pub(crate) fn holds_whole_rows(self) -> bool {
+        !matches!(self, Shape::Cassandra | Shape::Bytes)
+    }
+}
+
 /// What a codec is given at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unit {

@@ -1,6 +1,10 @@
 //! What is read, and what is refused with which words.
 
-use super::data::{advice, file, orders, refusal, request};
+use std::time::{Duration, Instant};
+
+use lithify_advisor::{Format, Request};
+
+use super::data::{Numbers, advice, file, orders, refusal, request};
 
 #[test]
 fn formats_are_recognised_by_content() {
@@ -73,8 +77,12 @@ fn requests_that_do_not_fit_are_usage() {
     let cases: &[(&str, &[&str], &str)] = &[
         ("a.csv", &["colour"], "no column 'colour'; there are: id, name"),
         ("a.csv", &["3"], "no column '3'"),
+        ("wide.csv", &["z"], "there are: c0, c1, c2, c3, c4, c5, c6, c7 and 22 more"),
         ("missing.csv", &[], "missing.csv: No such file"),
     ];
+    let wide = |row: &str| (0..30).map(|at| format!("{row}{at}")).collect::<Vec<_>>().join(";");
+    let text = format!("{}\n{}\n", wide("c"), wide(""));
+    std::fs::write(directory.path().join("wide.csv"), text).expect("is written");
     for (name, key, expected) in cases {
         let error = refusal(&request(directory.path().join(name), &["rocksdb"], key));
         assert!(error.is_usage() && error.to_string().contains(expected), "{error}");
@@ -246,4 +254,42 @@ fn data_that_change_are_no_data() {
     let request = request(&path, &["rocksdb"], &[]);
     let error = lithify_advisor::advise(&request, &Changing(path)).expect_err("no advice");
     assert!(error.to_string().contains("changed while it was read"), "{error}");
+}
+
+/// Each row is larger than all that is measured of most data: their parts are, and the time is kept to.
+#[test]
+fn large_rows_take_no_longer_than_small_ones() {
+    const MIB: usize = 1 << 20;
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("large.jsonl");
+    let mut text = Vec::new();
+    let sizes = [40, 20, 24, 48, 20];
+    for (number, size) in sizes.into_iter().enumerate() {
+        text.extend_from_slice(format!("{{\"id\": {}, \"text\": \"", 9 - number).as_bytes());
+        let end = text.len() + size * MIB;
+        let mut numbers = Numbers(number as u64 + 1);
+        while text.len() < end {
+            let word = numbers.next() % 5_000;
+            text.extend_from_slice(
+                format!("word{word} of {:x}, ", numbers.next() >> 40).as_bytes(),
+            );
+        }
+        text.extend_from_slice(b"\"}\n");
+    }
+    std::fs::write(&path, &text).expect("is written");
+    let request = Request {
+        format: Some(Format::Json),
+        time: Duration::from_secs(3),
+        ..request(&path, &["rocksdb", "lithify", "cassandra"], &["id"])
+    };
+    let began = Instant::now();
+    let advice = advice(&request);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    // By three places: not exact, but rows are counted as wholes.
+    assert!((3..=8).contains(&advice.data.rows), "{}", advice.data.rows);
+    assert!(advice.data.basis.row_bytes > 20.0 * MIB as f64, "{:?}", advice.data.basis);
+    let best = advice.targets[0].best();
+    assert!(best.ratio.value > 0.2 && best.ratio.value < 0.8, "{best:?}");
+    assert!(best.unit_data_bytes > 20.0 * MIB as f64, "{best:?}");
 }
