@@ -33,6 +33,7 @@ use lithify_lab::adapter::{
 use lithify_lab::engines::elsewhere::{self, Elsewhere};
 use serde_json::json;
 
+use crate::fjall_error::said;
 use crate::provider::Embedded;
 
 /// The version of the crate.
@@ -67,7 +68,7 @@ pub struct FjallEngine {
 }
 
 fn failed(error: ::fjall::Error) -> EngineError {
-    EngineError::fatal(format!("fjall: {error}"))
+    EngineError::fatal(format!("fjall: {}", said(&error)))
 }
 
 /// What it can do without an external lock.

@@ -10,6 +10,7 @@
 //! Lithify and what is not stands in `docs/engines/`.
 
 pub mod fjall;
+mod fjall_error;
 pub mod lmdb;
 mod provider;
 pub mod redb;

@@ -9,13 +9,15 @@ use std::fs::{File, TryLockError};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use fjall::{AbstractTree as _, Database, Keyspace, LsmError};
+use fjall::{AbstractTree as _, Database, Keyspace};
 use lithify_advisor::input::{Facts, OWN_KEYS, Source, Starts, user_bytes};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::{AdviseError, Result, Watch};
 use lithify_lab::engines::elsewhere::fjall_format;
 use lithify_lab::engines::stand_in::{Becomes, stand_in};
 use tempfile::TempDir;
+
+use crate::fjall_error::said;
 
 /// The format that this version of the library reads.
 const FORMAT: u8 = 3;
@@ -127,13 +129,8 @@ fn becomes(path: &Path) -> Becomes {
     }
 }
 
-/// An error of the library, of which it prints the inside.
 fn library_error(path: &str, error: &fjall::Error) -> AdviseError {
-    let said: &dyn std::fmt::Display = match error {
-        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) => error,
-        error => error,
-    };
-    AdviseError::data(format!("{path}: fjall: {said}"))
+    AdviseError::data(format!("{path}: fjall: {}", said(error)))
 }
 
 /// The keyspace of that name; the largest one without a name.
