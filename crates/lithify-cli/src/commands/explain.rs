@@ -24,7 +24,7 @@ One line a level:
 - the next best choice, how much more it would cost, and in which terms.
 
 Costs are millionths of a dollar, or of the currency of your prices, for a raw GB from its writing
-to its consumption. Where compression is a fixed ladder, nothing was measured and nothing is priced:
+to its consumption. Where compression is a fixed ladder, nothing was measured and nothing is priced.
 `lithify advise` samples the rows of such a family, and prices what it is set to beside all else.
 
 Reads only and takes no lock. Decisions are those that the newest tables record; what was read since
