@@ -32,7 +32,7 @@ const SCREEN_COLUMNS: usize = 100;
 /// than 64 KiB, are a ValueError.
 #[pyfunction]
 #[pyo3(signature = (data, *, key=None, targets=None, goal="balanced", time_s=60.0, table=None,
-                    reads_per_row=None, months=None))]
+                    reads_per_row=None, months=None, database_bytes=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords")]
 pub fn advise<'py>(
     py: Python<'py>,
@@ -44,6 +44,7 @@ pub fn advise<'py>(
     table: Option<String>,
     reads_per_row: Option<f64>,
     months: Option<f64>,
+    database_bytes: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let is_path = data.hasattr("__fspath__")?;
     let path = match is_path {
@@ -57,6 +58,7 @@ pub fn advise<'py>(
     request.time = Duration::try_from_secs_f64(time_s)
         .map_err(|_| PyValueError::new_err("time_s is a number of seconds"))?;
     request.expectations = expectations(reads_per_row, months);
+    request.expectations.database_bytes = database_bytes.filter(|bytes| *bytes >= 1.0);
     request.targets = targets
         .map_or_else(|| vec!["lithify".to_owned()], |names| names.0)
         .iter()

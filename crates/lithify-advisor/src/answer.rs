@@ -11,6 +11,7 @@ use crate::input::{Facts, Present};
 use crate::measure::{Call, Cell};
 use crate::sample::{Collected, ROW_BYTES_MAX};
 use crate::targets::{Advised, Basis, OtherForms, Setting, Target};
+use crate::tree::{self, Use};
 use crate::unknown::too_little;
 
 /// A call that takes longer stalls an event loop.
@@ -18,11 +19,6 @@ const LONG_CALL_NS: u64 = 1_000_000;
 
 /// With fewer places a third of them says nothing of the others.
 pub(crate) const TESTED_PLACES: usize = 9;
-
-/// Shares of the bytes in a tree whose levels grow tenfold: the bottom, the level above, the rest.
-pub const LEVEL_SHARES: [f64; 3] = [0.9, 0.09, 0.01];
-/// Bytes of a level live so much shorter than those of the level below.
-const LIFETIME_PARTS: [f64; 2] = [10.0, 100.0];
 
 /// Costs up to this part of each other are within what two runs differ by.
 pub(crate) const EQUAL_COST: f64 = 1.01;
@@ -36,6 +32,8 @@ pub struct Expectations {
     pub hot: Option<f64>,
     /// Months until a row is rewritten or deleted.
     pub months: Option<f64>,
+    /// Bytes of the whole database, where the data are a part of it.
+    pub database_bytes: Option<f64>,
 }
 
 /// Loads of each MiB in a month where nothing is known of reads: the engine's own assumption for a
@@ -75,7 +73,12 @@ impl Expectations {
     }
 
     /// What the cost equation asks for, of bytes that live a part of the time.
-    fn conditions(&self, target: &Target, basis: &Basis, lifetime_part: f64) -> Conditions {
+    pub(crate) fn conditions(
+        &self,
+        target: &Target,
+        basis: &Basis,
+        lifetime_part: f64,
+    ) -> Conditions {
         let lifetime_h = self.lifetime_months() * HOURS_PER_MONTH / lifetime_part;
         let loads_per_mib = self.loads_per_mib(basis) / lifetime_part;
         Conditions {
@@ -96,6 +99,8 @@ pub struct Outcome {
     pub setting: Setting,
     /// Its codecs above the bottom; its own where there are no levels.
     pub upper: [Compression; 2],
+    /// Whether those are what the target comes with, and not the cheapest ones.
+    pub has_usual_upper: bool,
     /// Stored bytes per byte of the data, in all levels.
     pub ratio: Estimate,
     /// The same of the bottom level alone.
@@ -106,6 +111,9 @@ pub struct Outcome {
     pub encode_ns: f64,
     /// CPU time of decoding it.
     pub decode_ns: f64,
+    /// CPU time of all writes of a byte of the data until it is where it stays, with what compactions
+    /// decode of it; that of encoding it where there are no levels.
+    pub write_ns: f64,
     /// CPU time of decoding one unit: what a read of one row takes when it is not cached.
     pub unit_decode_us: f64,
     /// Bytes of the data in a unit.
@@ -119,6 +127,21 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// "zstd-3 16k"; with the codecs of all levels, smallest first, where they are what the target comes
+    /// with: "none,lz4,zstd-1 16k".
+    pub fn name(&self) -> String {
+        let [middle, small] = self.upper;
+        match self.has_usual_upper {
+            true => format!("{small},{middle},{}", self.setting.name()),
+            false => self.setting.name(),
+        }
+    }
+
+    /// Whether both are the same setting of all levels.
+    pub fn is(&self, other: &Outcome) -> bool {
+        self.setting == other.setting && self.has_usual_upper == other.has_usual_upper
+    }
+
     /// What it costs.
     pub fn cost(&self) -> f64 {
         self.terms.total()
@@ -136,7 +159,7 @@ impl Outcome {
 pub struct TargetAdvice {
     /// For whom.
     pub target: Target,
-    /// All settings that were measured, cheapest first.
+    /// All settings that were measured: what is advised, then by cost.
     pub outcomes: Vec<Outcome>,
     /// Which of them it comes with; it may be that it was not measured.
     pub default: Option<usize>,
@@ -154,9 +177,14 @@ pub struct TargetAdvice {
 }
 
 impl TargetAdvice {
-    /// The cheapest.
+    /// What is advised: of those that cost the same within 1 % what one has, else what writes fastest.
     pub fn best(&self) -> &Outcome {
         &self.outcomes[0]
+    }
+
+    /// Whether less than half of its settings were measured: the best may not be among them.
+    pub fn is_provisional(&self) -> bool {
+        self.unmeasured > self.outcomes.len()
     }
 
     /// What it comes with.
@@ -177,7 +205,19 @@ impl TargetAdvice {
             false => "it has this now",
         });
         self.present = of_target.and_then(|present| present.bottom).and_then(|stored| {
-            self.outcomes.iter().position(|outcome| stored.is(&outcome.setting))
+            let upper = present.and_then(Present::upper);
+            let is_stored = |one: &Outcome| stored.is(&one.setting);
+            let has_upper = |one: &Outcome| Some(one.upper) == upper;
+            let as_set = self.outcomes.iter().any(|one| is_stored(one) && has_upper(one));
+            let is_present = |one: &Outcome| {
+                is_stored(one) && if as_set { has_upper(one) } else { !one.has_usual_upper }
+            };
+            let default = self.default_outcome().cloned();
+            self.outcomes.sort_by(Outcome::rank);
+            advise_first(&mut self.outcomes, is_present);
+            let is_default = |one: &Outcome| default.as_ref().is_some_and(|of| one.is(of));
+            self.default = self.outcomes.iter().position(is_default);
+            self.outcomes.iter().position(is_present)
         });
         self
     }
@@ -200,7 +240,7 @@ impl TargetAdvice {
         all.sort_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
         let mut least = f64::INFINITY;
         all.retain(|outcome| {
-            let cpu = outcome.encode_ns + outcome.decode_ns;
+            let cpu = outcome.write_ns + outcome.decode_ns;
             let is_less = cpu < least;
             least = least.min(cpu);
             is_less
@@ -373,11 +413,13 @@ pub(crate) fn outcome(
         is_too_long: false,
         setting: setting.clone(),
         upper: [setting.compression; 2],
+        has_usual_upper: false,
         ratio,
         bottom: ratio,
         held_out,
         encode_ns,
         decode_ns,
+        write_ns: encode_ns,
         unit_decode_us: decode_ns * unit_data_bytes / 1e3,
         unit_data_bytes,
         long_calls,
@@ -387,7 +429,7 @@ pub(crate) fn outcome(
 
 /// The engine's cost equation for what is stored in all: that adds what blocks have beside their
 /// payload, which is in the share already.
-fn terms_of(
+pub(crate) fn terms_of(
     stored_share: f64,
     [encode_ns, decode_ns]: [f64; 2],
     unit_data_bytes: usize,
@@ -400,47 +442,6 @@ fn terms_of(
         decompress_ns: decode_ns,
     };
     price(&behaviour, unit_data_bytes, conditions, prices)
-}
-
-/// The codecs of the levels above the bottom: the cheapest of the same block size for bytes that live
-/// a tenth and a hundredth as long, and the ratio of all levels together.
-fn with_levels(
-    target: &Target,
-    outcomes: &mut [Outcome],
-    basis: &Basis,
-    prices: &Prices,
-    expectations: &Expectations,
-) {
-    let plain: Vec<Outcome> =
-        outcomes.iter().filter(|one| one.setting.dictionary_bytes == 0).cloned().collect();
-    let default = (target.settings)().first().map(Setting::name);
-    for outcome in outcomes {
-        let size = outcome.setting.size_bytes;
-        let is_default = Some(outcome.setting.name()) == default;
-        let mut ratio = outcome.bottom.value * LEVEL_SHARES[0];
-        for (at, part) in LIFETIME_PARTS.iter().enumerate() {
-            let conditions = expectations.conditions(target, basis, *part);
-            let cost = |one: &&Outcome| {
-                let (costs, size) = ([one.encode_ns, one.decode_ns], one.unit_data_bytes as usize);
-                terms_of(one.bottom.value, costs, size, &conditions, prices).total()
-            };
-            // What it comes with has the levels that it comes with.
-            let may_be = |one: &&Outcome| {
-                one.setting.size_bytes == size
-                    && (!is_default || one.setting.compression == target.default_upper[at])
-            };
-            let cheapest = plain.iter().filter(may_be).min_by(|a, b| cost(a).total_cmp(&cost(b)));
-            let Some(cheapest) = cheapest else {
-                // Not measured: its own codec stands for it.
-                ratio += outcome.bottom.value * LEVEL_SHARES[at + 1];
-                continue;
-            };
-            outcome.upper[at] = cheapest.setting.compression;
-            ratio += cheapest.bottom.value * LEVEL_SHARES[at + 1];
-        }
-        let widening = ratio / outcome.bottom.value.max(1e-9);
-        outcome.ratio = Estimate { value: ratio, half_width: outcome.bottom.half_width * widening };
-    }
 }
 
 /// What is advised of outcomes at prices: each gets its terms, its upper levels, its rank. `None` without
@@ -462,12 +463,18 @@ pub fn reprice(
         let call_us = outcome.encode_ns * outcome.unit_data_bytes / 1e3;
         outcome.is_too_long = target.has_short_calls && call_us > f64::from(prices.call_us_max);
     }
+    let default = (target.settings)().into_iter().next();
     if target.has_levels {
-        with_levels(target, &mut outcomes, basis, prices, expectations);
+        let use_of = Use { target, basis, prices, expectations };
+        tree::with_levels(&mut outcomes, default.as_ref(), &use_of);
     }
     outcomes.sort_by(Outcome::rank);
-    let default = (target.settings)().first().map(Setting::name);
-    let default = outcomes.iter().position(|one| Some(one.setting.name()) == default);
+    let of_default = |one: &Outcome| Some(&one.setting) == default.as_ref();
+    // Where the cheapest upper levels are those that it comes with there is one of it.
+    let as_usual = outcomes.iter().any(|one| of_default(one) && one.has_usual_upper);
+    let is_default = |one: &Outcome| of_default(one) && one.has_usual_upper == as_usual;
+    advise_first(&mut outcomes, is_default);
+    let default = outcomes.iter().position(is_default);
     let is_any = !outcomes.is_empty();
     is_any.then_some(TargetAdvice {
         target: *target,
@@ -481,12 +488,18 @@ pub fn reprice(
     })
 }
 
-/// How often a byte is encoded on its way to the bottom of a tree of levels that grow tenfold: once
-/// by the flush, and (10 + 1) / 2 times in each level.
-pub fn rewrites(has_levels: bool, basis: &Basis) -> f64 {
-    match has_levels {
-        false => 1.0,
-        true => 1.0 + 5.5 * (basis.tenfold_steps() + 1.0),
+/// Puts first what is advised of settings that cost the same: what one has anyway, else what takes the
+/// least CPU to write. Otherwise two runs could advise different settings for no gain.
+fn advise_first(outcomes: &mut [Outcome], is_had: impl Fn(&Outcome) -> bool) {
+    let Some(cheapest) = outcomes.first() else { return };
+    let limit = cheapest.cost() * EQUAL_COST;
+    let is_too_long = cheapest.is_too_long;
+    let is_equal = |one: &Outcome| one.cost() <= limit && one.is_too_long == is_too_long;
+    let equal = || outcomes.iter().enumerate().filter(|(_, one)| is_equal(one));
+    let had = equal().find(|(_, one)| is_had(one));
+    let quickest = || equal().min_by(|a, b| a.1.write_ns.total_cmp(&b.1.write_ns));
+    if let Some((at, _)) = had.or_else(quickest) {
+        outcomes[..=at].rotate_right(1);
     }
 }
 
@@ -549,7 +562,13 @@ mod tests {
     #[test]
     fn advisor_and_chooser_agree_on_the_same_measurements() {
         let lithify = target("lithify").expect("is there");
-        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9, has_rows: true };
+        let basis = Basis {
+            key_bytes: 16.0,
+            row_bytes: 100.0,
+            data_bytes: 1e9,
+            has_rows: true,
+            database_bytes: 1e9,
+        };
         let expectations = Expectations::default();
         let mut chosen = Vec::new();
         for (objective, _) in Objective::NAMED {
@@ -594,10 +613,24 @@ mod tests {
                     for _ in 0..50 {
                         chooser.learn(6, &specimen);
                     }
-                    let conditions = expectations.conditions(&lithify, &basis, 1.0);
+                    let part = tree::parts(&basis)[0].lifetime_part();
+                    let conditions = expectations.conditions(&lithify, &basis, part);
                     let decision = chooser.decide(6, &conditions);
                     let what = format!("{objective} {shrinks} {size_bytes}");
-                    assert_eq!(decision.choice.method.compression, advised, "{what}");
+                    // Where several cost the same, advice is what one has or what writes fastest.
+                    let chosen_there = decision.choice.method.compression;
+                    let of_choice = advice
+                        .outcomes
+                        .iter()
+                        .find(|one| one.setting.compression == chosen_there)
+                        .expect("was measured");
+                    let least = advice.outcomes.iter().map(Outcome::cost).fold(f64::MAX, f64::min);
+                    for (name, cost) in [("advised", best.cost()), ("chosen", of_choice.cost())] {
+                        assert!(
+                            cost <= least * EQUAL_COST,
+                            "{what}: {name} costs {cost}, not {least}"
+                        );
+                    }
                     chosen.push(advised.to_string());
                 }
             }

@@ -70,7 +70,7 @@ pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
         "{title}: {} are there in {files} file{}. Predicted for {}: {} ±{:.1} %. Off by {:+.1} %.",
         bytes(stored),
         if files == 1 { "" } else { "s" },
-        best.setting.name(),
+        best.name(),
         bytes(predicted as u64),
         best.ratio.relative() * 100.0,
         off * 100.0,

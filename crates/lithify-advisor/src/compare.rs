@@ -114,8 +114,11 @@ enum Kept<'a> {
 
 impl<'a> Kept<'a> {
     fn of(before: &TargetAdvice, now: &'a TargetAdvice) -> Kept<'a> {
-        let setting = &before.best().setting;
-        let found = now.outcomes.iter().find(|outcome| outcome.setting == *setting);
+        let best = before.best();
+        let found = now.outcomes.iter().find(|outcome| outcome.is(best));
+        // What it came with may be the cheapest now, and is there once then.
+        let same = || now.outcomes.iter().find(|outcome| outcome.setting == best.setting);
+        let found = found.or_else(same);
         match found {
             Some(outcome) if outcome.cost() <= now.best().cost() * EQUAL_COST => {
                 Kept::Good(outcome)
@@ -132,18 +135,18 @@ fn line(text: &mut String, before: &TargetAdvice, now: &TargetAdvice) {
         Kept::Good(outcome) => (format!("{:.3}", outcome.ratio.value), "keep it".to_owned()),
         Kept::Dear(outcome) => {
             let saving = (1.0 - best.cost() / outcome.cost()) * 100.0;
-            let what = format!("take {}: {saving:.0} % cheaper", best.setting.name());
+            let what = format!("take {}: {saving:.0} % cheaper", best.name());
             (format!("{:.3}", outcome.ratio.value), what)
         }
         Kept::Unmeasured => {
-            ("-".to_owned(), format!("{} now; the other was not measured", best.setting.name()))
+            ("-".to_owned(), format!("{} now; the other was not measured", best.name()))
         }
     };
     let _ = writeln!(
         text,
         "{:<18} {:<20} {:>14.3} {ratio:>10}  {what}",
         now.target.name,
-        old.setting.name(),
+        old.name(),
         old.ratio.value
     );
 }

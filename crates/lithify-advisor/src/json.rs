@@ -74,6 +74,7 @@ struct Stored {
 struct Assumed {
     block_loads_per_mib: f64,
     lifetime_months: f64,
+    database_bytes: f64,
     are_reads_given: bool,
 }
 
@@ -108,6 +109,8 @@ struct Setting {
     held_out_half_width: Option<f64>,
     encode_ns_per_byte: f64,
     decode_ns_per_byte: f64,
+    write_cpu_ns_per_byte: f64,
+    upper_codecs: [String; 2],
     unit_data_bytes: f64,
     unit_decode_us: f64,
     calls_over_1_ms_share: f64,
@@ -149,6 +152,7 @@ pub fn render(advice: &Advice) -> serde_json::Result<String> {
         assumed: Assumed {
             block_loads_per_mib: advice.expectations.loads_per_mib(&data.basis),
             lifetime_months: advice.expectations.lifetime_months(),
+            database_bytes: data.basis.database_bytes,
             are_reads_given: advice.expectations.reads_per_row.is_some(),
         },
         took_s: advice.took.as_secs_f64(),
@@ -179,8 +183,7 @@ fn of_present(present: &crate::input::Present) -> Present<'_> {
 }
 
 fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {
-    let frontier: Vec<String> =
-        advice.frontier().iter().map(|outcome| outcome.setting.name()).collect();
+    let frontier: Vec<String> = advice.frontier().iter().map(|outcome| outcome.name()).collect();
     let setting = |outcome: &Outcome| of_outcome(outcome, all, &frontier);
     Target {
         name: advice.target.name,
@@ -195,14 +198,14 @@ fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {
         note: advice.target.note,
         source: advice.target.source,
         best: advice.best().setting.name(),
-        default: advice.default_outcome().map(|outcome| outcome.setting.name()),
+        default: advice.default_outcome().map(|outcome| outcome.name()),
         unmeasured_settings: advice.unmeasured,
         settings: advice.outcomes.iter().map(setting).collect(),
     }
 }
 
 fn of_outcome(outcome: &Outcome, all: &Advice, frontier: &[String]) -> Setting {
-    let name = outcome.setting.name();
+    let name = outcome.name();
     let held_out = outcome.held_out;
     Setting {
         codec: outcome.setting.compression.to_string(),
@@ -218,6 +221,8 @@ fn of_outcome(outcome: &Outcome, all: &Advice, frontier: &[String]) -> Setting {
             .map(|[predicted, found]| predicted.half_width.hypot(found.half_width)),
         encode_ns_per_byte: outcome.encode_ns,
         decode_ns_per_byte: outcome.decode_ns,
+        write_cpu_ns_per_byte: outcome.write_ns,
+        upper_codecs: outcome.upper.map(|codec| codec.to_string()),
         unit_data_bytes: outcome.unit_data_bytes,
         unit_decode_us: outcome.unit_decode_us,
         calls_over_1_ms_share: outcome.long_calls,

@@ -2,7 +2,7 @@
 //!
 //! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
 //! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
-//! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`]), its renderings
+//! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`], [`tree`]), its renderings
 //! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), what came of it ([`check`]), and
 //! whether it still holds ([`compare`]).
 //!
@@ -41,6 +41,7 @@ pub mod sample;
 pub mod screen;
 mod study;
 pub mod targets;
+pub mod tree;
 pub mod units;
 mod unknown;
 mod watch;

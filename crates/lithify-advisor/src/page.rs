@@ -18,7 +18,7 @@ pub fn render(advice: &Advice) -> String {
 fn report(advice: &Advice) -> Report {
     let data = &advice.data;
     let found = advice.targets.iter().map(|target| {
-        let (title, name) = (target.target.title, target.best().setting.name());
+        let (title, name) = (target.target.title, target.best().name());
         Finding::new(Mark::Note, "Take", format!("{title}: {name}. {}", answer(target, advice)))
     });
     let mut sections = vec![facts(advice)];
@@ -71,11 +71,11 @@ fn headline(advice: &Advice) -> Table {
         let (best, default) = (target.best(), target.before());
         table.push([
             target.target.title.into(),
-            best.setting.name().into(),
+            best.name().into(),
             ratio(best),
             size(best, advice).into(),
             yearly(best, advice).into(),
-            default.map_or_else(|| Cell::from("-"), |default| default.setting.name().into()),
+            default.map_or_else(|| Cell::from("-"), |default| default.name().into()),
             default.map_or_else(|| Cell::from("-"), |default| size(default, advice).into()),
         ]);
     }
@@ -143,8 +143,7 @@ const DEAR: f64 = 4.0;
 /// its sizes.
 fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Plot> {
     let codec = |outcome: &Outcome| outcome.setting.compression.to_string();
-    let cpu =
-        |outcome: &Outcome| -> f64 { cpu_seconds(outcome, target, &advice.data).iter().sum() };
+    let cpu = |outcome: &Outcome| -> f64 { cpu_seconds(outcome, &advice.data).iter().sum() };
     let mut outcomes: Vec<&Outcome> =
         target.outcomes.iter().filter(|outcome| outcome.encode_ns > 0.0).collect();
     outcomes.sort_by(|a, b| cpu(a).total_cmp(&cpu(b)));
@@ -161,7 +160,7 @@ fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Pl
         let (value, half) = (outcome.ratio.value, outcome.ratio.half_width);
         Some(Cost {
             series: series.iter().position(|name| *name == codec(outcome))?,
-            label: outcome.setting.name(),
+            label: outcome.name(),
             size: Spread::of(vec![value - half, value, value + half])?,
             cpu: Spread::of(vec![cpu(outcome)])?,
         })
@@ -196,12 +195,12 @@ fn settings(target: &TargetAdvice, advice: &Advice) -> Table {
     ];
     let mut table = Table::folded("Every setting that was measured, cheapest first", columns);
     for outcome in &target.outcomes {
-        let [write, read] = cpu_seconds(outcome, target, &advice.data);
+        let [write, read] = cpu_seconds(outcome, &advice.data);
         let off = outcome
             .held_out
             .map(|[predicted, found]| (found.value / predicted.value.max(1e-9) - 1.0) * 100.0);
         table.push([
-            outcome.setting.name().into(),
+            outcome.name().into(),
             ratio(outcome),
             off.map_or_else(|| Cell::from("-"), |off| format!("{off:+.1}").into()),
             write.into(),

@@ -56,8 +56,11 @@ pub fn read(request: &Request) -> Result<Advice> {
     if document["schema"] != SCHEMA {
         return Err(wrong(&format!("a profile of another version; {SCHEMA} is read")));
     }
-    let data =
+    let mut data =
         data_of(&document["data"]).ok_or_else(|| wrong("a figure of the data is missing"))?;
+    if let Some(database_bytes) = request.expectations.database_bytes {
+        data.basis.database_bytes = database_bytes;
+    }
     // All targets are all that it has.
     let is_choice = !request.targets.is_empty() && request.targets.len() < TARGETS.len();
     let (mut targets, mut names) = (Vec::new(), Vec::new());
@@ -133,6 +136,7 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
             row_bytes: number(saved, "row_bytes").unwrap_or(0.0),
             data_bytes: bytes as f64,
             has_rows: rows.is_some(),
+            database_bytes: bytes as f64,
         },
         places: saved["places"].as_u64()? as usize,
         sampled_bytes: saved["sampled_bytes"].as_u64()?,
@@ -207,11 +211,13 @@ fn outcome_of(setting: &Setting, saved: &Value) -> Option<Outcome> {
     Some(Outcome {
         setting: setting.clone(),
         upper: [setting.compression; 2],
+        has_usual_upper: false,
         ratio: bottom,
         bottom,
         held_out,
         encode_ns: number(saved, "encode_ns_per_byte")?,
         decode_ns: number(saved, "decode_ns_per_byte")?,
+        write_ns: number(saved, "encode_ns_per_byte")?,
         unit_decode_us: number(saved, "unit_decode_us")?,
         unit_data_bytes: number(saved, "unit_data_bytes")?,
         long_calls: number(saved, "calls_over_1_ms_share")?,

@@ -6,9 +6,7 @@ use std::fmt::Write;
 use lithify::Objective;
 use lithify_report::figure::{bytes, duration, figure};
 
-use crate::answer::{
-    Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice, rewrites,
-};
+use crate::answer::{Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice};
 use crate::estimate::Estimate;
 use crate::input::Present;
 use crate::sample::{Collected, WHOLE_BYTES};
@@ -224,12 +222,10 @@ pub(crate) fn cpu_basis(data: &DataFacts) -> &'static str {
 
 /// CPU seconds for a million rows: to write, on the way down a tree if there is one, and to read
 /// where every read loads a block. Of data without rows they are for a GB (10^9 bytes) each.
-pub(crate) fn cpu_seconds(outcome: &Outcome, target: &TargetAdvice, data: &DataFacts) -> [f64; 2] {
-    let times = rewrites(target.target.has_levels, &data.basis);
-    let write_ns = outcome.encode_ns * times + outcome.decode_ns * (times - 1.0);
+pub(crate) fn cpu_seconds(outcome: &Outcome, data: &DataFacts) -> [f64; 2] {
     match data.input.has_rows {
-        true => [data.basis.row_bytes * write_ns / 1e3, outcome.unit_decode_us],
-        false => [write_ns, outcome.decode_ns],
+        true => [data.basis.row_bytes * outcome.write_ns / 1e3, outcome.unit_decode_us],
+        false => [outcome.write_ns, outcome.decode_ns],
     }
 }
 
@@ -252,7 +248,7 @@ fn with_table(
     columns: usize,
 ) {
     let best = target.best();
-    let _ = writeln!(text, "\n{} ({}): {}", target.target.title, advice.goal, best.setting.name());
+    let _ = writeln!(text, "\n{} ({}): {}", target.target.title, advice.goal, best.name());
     for line in target.snippet(best, advice.data.basis) {
         let _ = writeln!(text, "  {line}");
     }
@@ -278,11 +274,11 @@ fn with_table(
         "", "", "", write_basis, read_basis, "", "TB-year"
     );
     for (outcome, what) in shown(target, room.alternatives) {
-        let [write, read] = cpu_seconds(outcome, target, &advice.data);
+        let [write, read] = cpu_seconds(outcome, &advice.data);
         let _ = writeln!(
             text,
             "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}  {what}",
-            outcome.setting.name(),
+            outcome.name(),
             ratio(&outcome.ratio),
             size(outcome, advice),
             figure(write),
@@ -297,7 +293,8 @@ fn with_table(
     if let Some((amplification, formula)) = write_amplification(target, &advice.data.basis) {
         let line = format!(
             "Write amplification about {amplification:.1} = {formula}. Upper levels' codecs follow the \
-             goal, and so do sizes."
+             goal, and so do sizes.{}",
+            if has_stronger_upper(target) { STRONGER_UPPER } else { "" }
         );
         wrapped(text, "  ", &line, columns);
     }
@@ -310,6 +307,24 @@ fn with_table(
     }
 }
 
+/// Whoever sees a stronger codec above a weaker one doubts it.
+const STRONGER_UPPER: &str = " Above the bottom a byte is rewritten before it is read much, so that a \
+                              codec that shrinks more pays there.";
+
+/// Whether what is advised shrinks upper levels more than the bottom.
+fn has_stronger_upper(target: &TargetAdvice) -> bool {
+    let best = target.best();
+    let plain = |codec| {
+        target.outcomes.iter().find(move |one| {
+            let setting = &one.setting;
+            let is_size = setting.size_bytes == best.setting.size_bytes;
+            setting.compression == codec && is_size && setting.dictionary_bytes == 0
+        })
+    };
+    let upper = best.upper.into_iter().filter_map(plain);
+    upper.map(|one| one.bottom.value).any(|upper| upper < best.bottom.value * 0.99)
+}
+
 /// The frontier, smallest on the left: a mark for each setting, named where there is room.
 fn frontier(
     text: &mut String,
@@ -319,13 +334,13 @@ fn frontier(
     columns: usize,
 ) {
     let cpu = |outcome: &Outcome| {
-        let [write, read] = cpu_seconds(outcome, target, data);
+        let [write, read] = cpu_seconds(outcome, data);
         (write + read).max(1e-3).ln()
     };
     let best = target.best();
     let mut marks: Vec<&Outcome> =
         target.frontier().into_iter().filter(|one| one.encode_ns > 0.0).collect();
-    if best.encode_ns > 0.0 && marks.iter().all(|one| one.setting != best.setting) {
+    if best.encode_ns > 0.0 && marks.iter().all(|one| !one.is(best)) {
         marks.push(best);
         marks.sort_by(|a, b| a.ratio.value.total_cmp(&b.ratio.value));
     }
@@ -337,23 +352,24 @@ fn frontier(
         return;
     }
     let width = columns.saturating_sub(26).max(30);
-    let mut lines = vec![String::new(); plot_lines];
+    let mut lines = vec![vec![' '; width + 26]; plot_lines];
+    // A mark that finds no room is left out, so the advice is placed first.
+    marks.sort_by_key(|one| !one.is(best));
     for one in marks {
         let across = (one.ratio.value - low) / (high - low) * (width - 1) as f64;
         let down = (most - cpu(one)) / (most - least) * (plot_lines - 1) as f64;
-        let line = &mut lines[down.round() as usize];
-        let (across, used) = (across.round() as usize, line.chars().count());
-        if across < used {
-            continue;
+        let mark = if one.is(best) { '◆' } else { '●' };
+        let words = format!("{mark} {} ", one.name());
+        let from = across.round() as usize;
+        let room = lines[down.round() as usize].get_mut(from..from + words.chars().count());
+        if let Some(room) = room.filter(|room| room.iter().all(|sign| *sign == ' ')) {
+            room.iter_mut().zip(words.chars()).for_each(|(sign, new)| *sign = new);
         }
-        line.push_str(&" ".repeat(across - used));
-        let mark = if one.setting == best.setting { '◆' } else { '●' };
-        let _ = write!(line, "{mark} {} ", one.setting.name());
     }
     let _ =
         writeln!(text, "\n  CPU of writes and cold reads, log scale; ◆ the advice, ● the frontier");
     for line in lines {
-        let _ = writeln!(text, "  │{}", line.trim_end());
+        let _ = writeln!(text, "  │{}", line.iter().collect::<String>().trim_end());
     }
     let (low, high) = (format!("{low:.3}"), format!("{high:.3} of raw"));
     let _ = writeln!(text, "  └{low} {}> {high}", "─".repeat(width.saturating_sub(low.len() + 2)));
@@ -362,14 +378,19 @@ fn frontier(
 /// The saving against what it comes with, and whether the held-out places agree.
 pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     let best = target.best();
-    let mut said = match target.before() {
-        Some(before) if before.setting == best.setting => match target.present {
+    let mut said = String::new();
+    if target.is_provisional() {
+        let (measured, all) = (target.outcomes.len(), target.outcomes.len() + target.unmeasured);
+        let _ = write!(said, "Provisional: {measured} of {all} settings were measured. ");
+    }
+    said.push_str(&match target.before() {
+        Some(before) if before.is(best) => match target.present {
             Some(_) => "That is what it has.".to_owned(),
             None => "That is what it comes with.".to_owned(),
         },
         Some(default) => {
-            let [write, read] = cpu_seconds(best, target, &advice.data);
-            let [write_before, read_before] = cpu_seconds(default, target, &advice.data);
+            let [write, read] = cpu_seconds(best, &advice.data);
+            let [write_before, read_before] = cpu_seconds(default, &advice.data);
             let saved = (default.ratio.value - best.ratio.value) * advice.data.basis.data_bytes;
             let size = size(default, advice);
             let saves = match saved.abs() as u64 {
@@ -381,7 +402,7 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
             format!(
                 "{saves} of {}, and saves {}{} a year for a TB. CPU seconds {}: \
                  {} to write instead of {}, {} to read cold instead of {}.",
-                default.setting.name(),
+                default.name(),
                 figure(money),
                 if are_dollars(advice) { " dollars" } else { "" },
                 cpu_basis(&advice.data),
@@ -392,7 +413,7 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
             )
         }
         None => String::new(),
-    };
+    });
     if let Some([predicted, found]) = &best.held_out {
         said.push_str(&held_out_words(predicted, found));
     }
@@ -436,15 +457,15 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, String)> {
     let quickest = compressed.min_by(|a, b| a.unit_decode_us.total_cmp(&b.unit_decode_us));
     let before_words = before_words(target);
     let candidates: [(Option<&Outcome>, &str); 4] = [
-        (Some(target.best()), "<- take this"),
+        (Some(target.best()), if target.is_provisional() { "<- so far" } else { "<- take this" }),
         (target.before(), &before_words),
         (least(|one| one.ratio.value), "smallest"),
-        (quickest, "quickest of the compressed"),
+        (quickest, "quickest of the compressed to read"),
     ];
     let mut shown: Vec<(&Outcome, String)> = Vec::new();
     for (outcome, what) in candidates {
         let Some(outcome) = outcome else { continue };
-        if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
+        if shown.iter().all(|(one, _)| !one.is(outcome)) {
             shown.push((outcome, what.to_owned()));
         }
     }
@@ -452,7 +473,7 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, String)> {
         if shown.len() >= count {
             break;
         }
-        if shown.iter().all(|(one, _)| one.setting != outcome.setting) {
+        if shown.iter().all(|(one, _)| !one.is(outcome)) {
             let is_as_cheap = outcome.cost() <= target.best().cost() * EQUAL_COST;
             let what = if is_as_cheap { "as cheap" } else { "" };
             shown.push((outcome, what.to_owned()));
@@ -476,12 +497,12 @@ fn overview(text: &mut String, advice: &Advice) {
         let best = target.best();
         let saving = target.before().map_or_else(String::new, |default| {
             let change = best.cost() / default.cost() - 1.0;
-            match default.setting == best.setting {
+            match default.is(best) {
                 true if target.present.is_some() => "it has this".to_owned(),
                 true => "it comes with this".to_owned(),
                 false => {
                     let size = size(default, advice);
-                    format!("{} {size}, cost {:+.0} %", default.setting.name(), change * 100.0)
+                    format!("{} {size}, cost {:+.0} %", default.name(), change * 100.0)
                 }
             }
         });
@@ -489,7 +510,7 @@ fn overview(text: &mut String, advice: &Advice) {
             text,
             "{:<20} {:<20} {:>15} {:>9} {:>8}  {saving}",
             target.target.name,
-            best.setting.name(),
+            best.name(),
             ratio(&best.ratio),
             size(best, advice),
             figure(yearly(best, advice)),

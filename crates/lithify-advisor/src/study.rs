@@ -9,8 +9,7 @@ use lithify::codec::CodecId;
 
 use crate::Request;
 use crate::answer::{
-    self, Advice, Calls, CellKey, Course, DataFacts, Outcome, TargetAdvice, cell_key, outcome,
-    reprice,
+    Advice, Calls, CellKey, Course, DataFacts, Outcome, TargetAdvice, cell_key, outcome, reprice,
 };
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -22,6 +21,7 @@ use crate::sample::{
     resorted,
 };
 use crate::targets::{Basis, Target};
+use crate::tree;
 use crate::units::{Shape, Unit, cut};
 use crate::unknown::{is_little, unknown};
 use crate::watch::{Early, Watch};
@@ -85,11 +85,13 @@ impl<'a> Study<'a> {
         let (count, keys) =
             rows.fold((0, 0), |(count, keys), row| (count + 1, keys + row.key.len()));
         let count = f64::from(count.max(1));
+        let data_bytes = source.facts().data_bytes as f64;
         let basis = Basis {
             key_bytes: keys as f64 / count,
             row_bytes: input.row_bytes,
-            data_bytes: source.facts().data_bytes as f64,
+            data_bytes,
             has_rows: source.facts().has_rows,
+            database_bytes: request.expectations.database_bytes.unwrap_or(data_bytes),
         };
         let mut study = Study {
             source,
@@ -326,7 +328,7 @@ impl<'a> Study<'a> {
         }
         let early = |advice: TargetAdvice| {
             let (target, best) = (advice.target.name, advice.best());
-            Early { target, setting: best.setting.name(), ratio: best.ratio }
+            Early { target, setting: best.name(), ratio: best.ratio }
         };
         let targets = self.targets.iter().filter_map(|target| self.advice(target));
         watch.hear_early(&targets.map(early).collect::<Vec<_>>());
@@ -510,7 +512,7 @@ pub(crate) fn write_amplification(advice: &TargetAdvice, basis: &Basis) -> Optio
     if !advice.target.has_levels {
         return None;
     }
-    let rewrites = answer::rewrites(true, basis);
+    let rewrites = tree::rewrites(true, basis);
     let ratio = advice.best().ratio.value;
     let formula = format!("1 (log) + {ratio:.2} x {rewrites:.1} rewrites");
     Some((1.0 + ratio * rewrites, formula))

@@ -22,7 +22,7 @@ pub(crate) fn unknown(
         unknown.push(format!("What would have been measured yet: {what} was stopped."));
     }
     unknown.extend(data.notes.iter().cloned());
-    of_use(&mut unknown, request, data);
+    of_use(&mut unknown, request, data, targets);
     of_order(&mut unknown, data, targets, course);
     if data.input.data_bytes < 1 << 20 && !is_little {
         unknown.push("What more data would be like: these are less than 1 MiB.".to_owned());
@@ -64,8 +64,13 @@ pub(crate) fn too_little(data: &DataFacts) -> Option<String> {
     })
 }
 
-/// Prices, reads, and how long rows live.
-fn of_use(unknown: &mut Vec<String>, request: &Request, data: &DataFacts) {
+/// Prices, reads, the size of the database, and how long rows live.
+fn of_use(
+    unknown: &mut Vec<String>,
+    request: &Request,
+    data: &DataFacts,
+    targets: &[TargetAdvice],
+) {
     let expectations = &request.expectations;
     if request.prices == Objective::Balanced.prices() {
         unknown.push("Your prices: those above are assumptions. --price, --goal".to_owned());
@@ -82,6 +87,13 @@ fn of_use(unknown: &mut Vec<String>, request: &Request, data: &DataFacts) {
         ));
     } else if expectations.hot.is_none() {
         unknown.push("How many reads a cache answers: half is assumed. --hot SHARE".to_owned());
+    }
+    let has_levels = targets.iter().any(|advice| advice.target.has_levels);
+    if expectations.database_bytes.is_none() && has_levels {
+        let size = bytes(data.input.data_bytes);
+        unknown.push(format!(
+            "How large the database is: these {size}, as levels are counted. --database-size SIZE"
+        ));
     }
     if expectations.months.is_none() {
         unknown.push("How long rows live: a month is assumed. --months N".to_owned());

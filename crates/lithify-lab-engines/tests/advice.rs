@@ -15,7 +15,7 @@ fn texts(name: &str) -> Vec<(Setting, Vec<String>)> {
     let text = |setting: &Setting| {
         // The codec of the bottom stands for upper levels too, so that each is tried there.
         let upper = [setting.compression; 2];
-        let basis = Basis { data_bytes: 50e9, ..Basis::default() };
+        let basis = Basis { data_bytes: 50e9, database_bytes: 50e9, ..Basis::default() };
         (target.snippet)(&Advised { setting, upper, basis })
     };
     settings.iter().map(|setting| (setting.clone(), text(setting))).collect()

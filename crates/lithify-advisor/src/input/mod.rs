@@ -31,7 +31,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ::lithify::Compression;
+use ::lithify::{Compression, CompressionPolicy};
 use lithify_report::figure::bytes;
 
 use crate::error::{AdviseError, Result};
@@ -255,6 +255,17 @@ pub struct Present {
     pub tables: u64,
     /// Rows that are in no table yet.
     pub rows_in_log: u64,
+}
+
+impl Present {
+    /// The codecs of the level above the bottom and of those above that, where they are set.
+    pub(crate) fn upper(&self) -> Option<[Compression; 2]> {
+        let set = self.settings.strip_prefix("compression=")?.split(' ').next()?;
+        match set.parse().ok()? {
+            CompressionPolicy::Levels(codecs) => Some([codecs.middle, codecs.small]),
+            CompressionPolicy::Decided(_) => None,
+        }
+    }
 }
 
 /// How blocks are stored.

@@ -4,8 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, NONE, SNAPPY, Setting, Target, every, no_other_forms, rounded_up, zlib,
-    zstd,
+    Advised, Basis, LZ4, NONE, SNAPPY, Setting, Target, any_above, every, no_other_forms,
+    rounded_up, zlib, zstd,
 };
 use crate::measure::{Call, Cell};
 use crate::sample::Order;
@@ -27,6 +27,7 @@ pub(super) const INNODB: Target = Target {
     order: Order::Key,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: innodb_settings,
     stored_bytes: innodb_stored,
@@ -83,6 +84,7 @@ pub(super) const INNODB_COMPRESSED: Target = Target {
     order: Order::Key,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: innodb_compressed_settings,
     stored_bytes: innodb_compressed_stored,
@@ -132,14 +134,16 @@ pub(super) const WIREDTIGER: Target = Target {
     order: Order::Key,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: wiredtiger_settings,
     stored_bytes: wiredtiger_stored,
     index_entry_bytes: |basis| basis.key_bytes + 10.0,
     snippet: wiredtiger_snippet,
     other_forms: no_other_forms,
-    note: "The effort is of the connection: extensions=[…zstd…=(config=[compression_level=N])]. \
-           Loaded in key order; random inserts leave pages emptier.",
+    note: "The effort of zstd is the connection's. With the codec in a library of its own it is \
+           extensions=[PATH={config=[compression_level=N]}]. Loaded in key order; random inserts leave \
+           pages emptier.",
     source: "WiredTiger 12: src/reconcile/rec_write.c, bt_handle.c",
 };
 
@@ -194,7 +198,15 @@ fn wiredtiger_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
 fn wiredtiger_snippet(advised: &Advised<'_>) -> Vec<String> {
     let setting = advised.setting;
     let codec = setting.compression.codec.name();
-    vec![format!("block_compressor={codec},leaf_page_max={}KB", setting.size_bytes >> 10)]
+    let mut lines =
+        vec![format!("block_compressor={codec},leaf_page_max={}KB", setting.size_bytes >> 10)];
+    // Not an option of the table; 3 without it.
+    if setting.compression.codec == CodecId::Zstd && setting.compression.effort != 3 {
+        let effort = setting.compression.effort;
+        let builtin = "builtin_extension_config={zstd={compression_level=";
+        lines.push(format!("wiredtiger_open: {builtin}{effort}}}}}"));
+    }
+    lines
 }
 
 pub(super) const MONGODB: Target = Target {
@@ -205,6 +217,7 @@ pub(super) const MONGODB: Target = Target {
     order: Order::Input,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: mongodb_settings,
     stored_bytes: wiredtiger_stored,

@@ -3,7 +3,8 @@
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, LZ4HC, NONE, SNAPPY, Setting, Target, every, no_other_forms, zlib, zstd,
+    Advised, Basis, LZ4, LZ4HC, NONE, SNAPPY, Setting, Target, any_above, every, no_other_forms,
+    zlib, zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -16,6 +17,7 @@ pub(super) const CASSANDRA: Target = Target {
     order: Order::Hash,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: cassandra_settings,
     stored_bytes: chunk_stored,
@@ -66,6 +68,7 @@ pub(super) const SCYLLA: Target = Target {
     order: Order::Hash,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: true,
     settings: scylla_settings,
     stored_bytes: chunk_stored,

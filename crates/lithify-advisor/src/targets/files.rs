@@ -4,7 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, NONE, Setting, Target, every, no_other_forms, rounded_up, zlib, zstd,
+    Advised, Basis, LZ4, NONE, Setting, Target, any_above, every, no_other_forms, rounded_up, zlib,
+    zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -19,6 +20,7 @@ pub(super) const BTRFS: Target = Target {
     order: Order::Input,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: btrfs_settings,
     stored_bytes: btrfs_stored,
@@ -59,6 +61,7 @@ pub(super) const ZFS: Target = Target {
     order: Order::Input,
     has_levels: false,
     default_upper: [NONE, NONE],
+    may_be_above: any_above,
     has_short_calls: false,
     settings: zfs_settings,
     stored_bytes: zfs_stored,

@@ -4,8 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, LZ4HC, NONE, OtherForms, SNAPPY, Setting, Target, every, no_other_forms,
-    zlib, zstd,
+    Advised, Basis, LZ4, LZ4HC, NONE, OtherForms, SNAPPY, Setting, Target, any_above, every,
+    no_other_forms, zlib, zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -23,6 +23,7 @@ pub(super) const LITHIFY: Target = Target {
     order: Order::Key,
     has_levels: true,
     default_upper: [LZ4, NONE],
+    may_be_above: any_above,
     has_short_calls: true,
     settings: lithify_settings,
     stored_bytes: lithify_stored,
@@ -89,6 +90,7 @@ pub(super) const ROCKSDB: Target = Target {
     order: Order::Key,
     has_levels: true,
     default_upper: [LZ4, LZ4],
+    may_be_above: have_one_effort,
     has_short_calls: false,
     settings: rocksdb_settings,
     stored_bytes: rocksdb_stored,
@@ -133,6 +135,19 @@ fn rocksdb_effort(compression: Compression) -> Option<i32> {
     has_effort.then_some(compression.effort)
 }
 
+/// The effort of all levels above the bottom is one option: `compression_opts`.
+fn have_one_effort(small: Compression, above: Compression) -> bool {
+    match (rocksdb_effort(small), rocksdb_effort(above)) {
+        (Some(small), Some(above)) => small == above,
+        _ => true,
+    }
+}
+
+/// That option, if a level has a codec with an effort.
+fn upper_effort(advised: &Advised<'_>) -> Option<i32> {
+    advised.upper.into_iter().find_map(rocksdb_effort)
+}
+
 /// Levels between L0 and the bottom, with 256 MiB in the first and ten times as much in each next.
 fn middle_levels(basis: &Basis) -> usize {
     (basis.tenfold_steps() as usize).clamp(1, 5)
@@ -166,7 +181,7 @@ fn rocksdb_options(advised: &Advised<'_>, newest: bool) -> String {
         bottom.push("enabled=true".to_owned());
         text.push_str(&format!("bottommost_compression_opts={{{};}};", bottom.join(";")));
     }
-    if let Some(effort) = rocksdb_effort(advised.upper[0]) {
+    if let Some(effort) = upper_effort(advised) {
         text.push_str(&format!("compression_opts={{level={effort};}};"));
     }
     let table = format!("block_based_table_factory={{block_size={};}};", setting.size_bytes);
@@ -204,7 +219,7 @@ fn rocksdb_cpp(advised: &Advised<'_>) -> Vec<String> {
     if lines.len() > 2 {
         lines.push("options.bottommost_compression_opts.enabled = true;".to_owned());
     }
-    if let Some(effort) = rocksdb_effort(advised.upper[0]) {
+    if let Some(effort) = upper_effort(advised) {
         lines.push(format!("options.compression_opts.level = {effort};"));
     }
     lines.push(format!("table_options.block_size = {};", setting.size_bytes));
@@ -218,6 +233,7 @@ pub(super) const MYROCKS: Target = Target {
     order: Order::Key,
     has_levels: true,
     default_upper: [SNAPPY, SNAPPY],
+    may_be_above: have_one_effort,
     has_short_calls: false,
     settings: myrocks_settings,
     stored_bytes: rocksdb_stored,

@@ -68,15 +68,17 @@ pub struct Basis {
     pub data_bytes: f64,
     /// Whether rows are rows, and no pieces of files.
     pub has_rows: bool,
+    /// Bytes of the whole database: those of the data where nothing else is said.
+    pub database_bytes: f64,
 }
 
 /// What the first level below L0 holds, as RocksDB has it.
 const FIRST_LEVEL_BYTES: f64 = 268_435_456.0;
 
 impl Basis {
-    /// How many tenfold steps there are from the first level below L0 to all of the data.
+    /// How many tenfold steps there are from the first level below L0 to all of the database.
     pub(crate) fn tenfold_steps(&self) -> f64 {
-        (self.data_bytes / FIRST_LEVEL_BYTES).max(1.0).log10().ceil()
+        (self.database_bytes / FIRST_LEVEL_BYTES).max(1.0).log10().ceil()
     }
 }
 
@@ -109,6 +111,8 @@ pub struct Target {
     pub has_levels: bool,
     /// The codecs one above the bottom and further up that it comes with, where there are levels.
     pub default_upper: [Compression; 2],
+    /// Whether level 0 and those behind it may have one codec where the level above the bottom has another.
+    pub may_be_above: fn(Compression, Compression) -> bool,
     /// Whether a long call of a codec holds up more than its own thread.
     pub has_short_calls: bool,
     /// The settings; the first one is what it comes with.
@@ -166,6 +170,11 @@ const fn zstd(effort: i32) -> Compression {
     codec(CodecId::Zstd, effort)
 }
 
+/// For targets whose levels have efforts of their own, or that have no levels.
+fn any_above(_: Compression, _: Compression) -> bool {
+    true
+}
+
 /// For targets that have one form.
 fn no_other_forms(_: &Advised<'_>) -> OtherForms {
     Vec::new()
@@ -220,7 +229,13 @@ mod tests {
 
     #[test]
     fn no_unit_takes_much_more_than_it_holds() {
-        let basis = Basis { key_bytes: 16.0, row_bytes: 100.0, data_bytes: 1e9, has_rows: true };
+        let basis = Basis {
+            key_bytes: 16.0,
+            row_bytes: 100.0,
+            data_bytes: 1e9,
+            has_rows: true,
+            database_bytes: 1e9,
+        };
         for target in TARGETS {
             for setting in (target.settings)() {
                 let unit = setting.cells[0].size_bytes as u32;

@@ -219,7 +219,8 @@ fn goals_are_followed() {
             "RocksDB has threads"
         );
         let costs: Vec<f64> = advice.targets[0].outcomes.iter().map(Outcome::cost).collect();
-        assert!(costs.windows(2).all(|pair| pair[0] <= pair[1]));
+        // What is advised comes first, and costs no more than what two runs differ by.
+        assert!(costs[1..].is_sorted() && costs[0] <= costs[1] * 1.01, "{costs:?}");
         assert!(advice.targets[0].default.is_some());
     }
 }
@@ -311,7 +312,9 @@ fn data_that_do_not_shrink_are_left_alone() {
     let advice = advice(&request(path, &["btrfs", "zfs"], &[]));
     for target in &advice.targets {
         assert!((target.best().ratio.value - 1.0).abs() < 1e-6, "{:?}", target.target);
-        assert_eq!(target.best().setting.compression.to_string(), "none", "{:?}", target.target);
+        // What costs the same as none is left as it is: ZFS comes with lz4.
+        let default = target.default_outcome().expect("was measured");
+        assert!(target.best().is(default), "{:?} {}", target.target, target.best().name());
     }
     assert!(advice.data.incompressible.is_some_and(|share| share > 0.99));
     assert!(advice.data.entropy_bits > 7.9);

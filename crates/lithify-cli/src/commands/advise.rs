@@ -19,6 +19,7 @@ use lithify_lab::run::progress::{Announcer, Terminal};
 
 use super::bench::process::watch_signals;
 use super::foreign;
+use super::sizes::bytes;
 use super::tool::ResultFile;
 use crate::fault::{Fault, print, refuse_repetition};
 
@@ -47,7 +48,7 @@ Examples:
   lithify advise mariadb://reader@db.example/shop/orders
   lithify advise /var/lib/app/rocksdb --table events
   lithify advise events.jsonl --reads-per-row 3 --hot 0.9 --json advice.json
-  lithify advise events.jsonl --html advice.html
+  lithify advise events.jsonl --database-size 2TB --html advice.html
   lithify advise events.jsonl --save events.profile && lithify advise events.profile --goal space
   lithify advise events.profile --for rocksdb --check /var/lib/events
   lithify advise --compare monday.profile tuesday.jsonl
@@ -98,6 +99,10 @@ pub struct AdviseArguments {
     /// How long a row lives until it is rewritten or deleted
     #[arg(long, value_name = "N", value_parser = months)]
     months: Option<f64>,
+    /// How large the whole database is, as 200GB or 2TiB, where the data are a part of it: a larger tree
+    /// has more levels, and writes each row more often
+    #[arg(long, value_name = "SIZE", value_parser = bytes(1, 1 << 60))]
+    database_size: Option<u64>,
     /// Seconds that it may take; 60 without it
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time: Option<f64>,
@@ -217,6 +222,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
             reads_per_row: arguments.reads_per_row,
             hot: arguments.hot,
             months: arguments.months,
+            database_bytes: arguments.database_size.map(|bytes| bytes as f64),
         },
         shows_samples: arguments.show_samples,
         ..Request::new(&arguments.path)
