@@ -21,7 +21,7 @@ use crate::base::{
 };
 use crate::manifest::{KeyRange, Version};
 use crate::operator::MergeOperator;
-use crate::stats::{Cause, Counter, WorkMeter};
+use crate::stats::{Cause, Counter, FamilyLedger, WorkMeter};
 use crate::table::{FragmentedTombstones, TombstoneFragmenter};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -139,6 +139,8 @@ pub(crate) struct MergePlan {
     /// Which rows go by themselves.
     pub(crate) retain: Option<RetainPlan>,
     pub(crate) output: OutputPlan,
+    /// Counts what became of the family's rows.
+    pub(crate) ledger: Arc<FamilyLedger>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,6 +165,7 @@ pub(crate) struct MergeJob {
     folding: Folding,
     retaining: Option<Box<Retaining>>,
     sink: TableSink,
+    ledger: Arc<FamilyLedger>,
     tombstones: FragmentedTombstones,
     survivors: Survivors,
     /// Where the table that is being closed ends; `None` for the last one.
@@ -203,6 +206,7 @@ impl MergeJob {
             cause: plan.output.cause,
             level,
             sink: TableSink::new(workshop.clone(), plan.output),
+            ledger: plan.ledger,
             workshop,
             phase: Phase::Merge,
             merge: plan.merge,
@@ -531,19 +535,15 @@ impl MergeJob {
     }
 
     fn hand_over(&mut self, spent: Spent) -> Result<()> {
-        let misuses = self.rules.single_delete_misuses();
-        if misuses > 0 {
-            self.workshop.ledger.count(Counter::SingleDeleteMisuses, misuses);
-        }
-        let Folding { folded, failures, .. } = self.folding;
-        if folded + failures > 0 {
-            self.workshop.ledger.count(Counter::CompactedOperands, folded);
-            self.workshop.ledger.count(Counter::MergeFailures, failures);
-        }
-        if let Some(retaining) = &self.retaining {
-            self.workshop.ledger.count(Counter::ExpiredRows, retaining.expired);
-            self.workshop.ledger.count(Counter::FilteredRows, retaining.filtered);
-        }
+        let retaining = self.retaining.as_deref();
+        let (expired, filtered) = retaining.map_or((0, 0), |rows| (rows.expired, rows.filtered));
+        self.ledger.count_all([
+            (Counter::SingleDeleteMisuses, self.rules.single_delete_misuses()),
+            (Counter::CompactedOperands, self.folding.folded),
+            (Counter::MergeFailures, self.folding.failures),
+            (Counter::ExpiredRows, expired),
+            (Counter::FilteredRows, filtered),
+        ]);
         self.is_reported = true;
         self.sink.note_work(spent.cpu_ns);
         self.receiver.part_done(PartOutput {

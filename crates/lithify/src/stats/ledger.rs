@@ -171,7 +171,6 @@ impl Ledger {
             book(CodecFigure::DecompressNs, ns(codecs.decompress_ticks[codec]));
         }
         self.count(Counter::RawFallbackBlocks, meter.raw_fallback_blocks);
-        self.count(Counter::ReadAheadBytes, meter.read_ahead_bytes);
         self.add(traffic_index(cause, level, 0, TrafficFigure::ReadBytes), meter.read_bytes);
         self.add(traffic_index(cause, level, 0, TrafficFigure::Reads), meter.reads);
     }

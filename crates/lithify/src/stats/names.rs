@@ -340,16 +340,10 @@ impl Counter {
     /// Whether it is counted for each column family; the database's is the sum then.
     pub fn is_of_family(self) -> bool {
         match self {
-            Counter::ReadAheadBytes
-            | Counter::Commits
+            Counter::Commits
             | Counter::CommitGroups
             | Counter::WalWrites
             | Counter::WalSyncs
-            | Counter::SingleDeleteMisuses
-            | Counter::CompactedOperands
-            | Counter::MergeFailures
-            | Counter::ExpiredRows
-            | Counter::FilteredRows
             | Counter::TransactionCommits
             | Counter::TransactionRollbacks
             | Counter::LockRequests
@@ -392,7 +386,13 @@ impl Counter {
             | Counter::CompactionsSnapshotRelease
             | Counter::CompactionsCodecDebt
             | Counter::ExpiredTables
-            | Counter::CompactionsExpired => true,
+            | Counter::CompactionsExpired
+            | Counter::ReadAheadBytes
+            | Counter::SingleDeleteMisuses
+            | Counter::CompactedOperands
+            | Counter::MergeFailures
+            | Counter::ExpiredRows
+            | Counter::FilteredRows => true,
         }
     }
 }

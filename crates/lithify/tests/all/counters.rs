@@ -2,7 +2,7 @@
 
 use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::FileCallKind;
-use lithify::stats::{Cause, Counter, Derived, Figures, TrafficFigure};
+use lithify::stats::{Cause, Counter, Derived, StatisticsSnapshot, TrafficFigure};
 use lithify::{
     CfOptions, ColumnFamily, CompactionFilter, Db, Durability, EventListener, FilterDecision,
     MergeOperator, Options,
@@ -51,7 +51,7 @@ fn scan(family: &ColumnFamily) -> u64 {
 }
 
 /// Overwrites at random until levels below level 0 are over their targets.
-fn many_writes() -> Figures {
+fn many_writes() -> StatisticsSnapshot {
     let parts = Parts::new(1);
     let (db, family) = open(&parts);
     let mut random = Random(1);
@@ -64,11 +64,11 @@ fn many_writes() -> Figures {
     }
     family.get(key(1)).unwrap();
     family.multi_get(&[key(2), key(3)]).unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// Deletes of every kind, and scans over what they leave.
-fn deletes() -> Figures {
+fn deletes() -> StatisticsSnapshot {
     let parts = Parts::new(2);
     let (db, family) = open(&parts);
     for number in 0..3_000 {
@@ -91,11 +91,11 @@ fn deletes() -> Figures {
     scan(&family);
     drop(snapshot);
     db.wait_for_compaction().unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// A snapshot that held obsolete versions in tables of the last level.
-fn snapshot_release() -> Figures {
+fn snapshot_release() -> StatisticsSnapshot {
     let parts = Parts::new(3);
     let (db, family) = open(&parts);
     let load = |value: u8| (0..2_000).for_each(|n| family.put(key(n), [value; 60]).unwrap());
@@ -106,11 +106,11 @@ fn snapshot_release() -> Figures {
     db.wait_for_compaction().unwrap();
     drop(snapshot);
     db.wait_for_compaction().unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// A codec that changes, rows that no codec shrinks, rows that come in by bulk.
-fn codecs_and_ingest() -> Figures {
+fn codecs_and_ingest() -> StatisticsSnapshot {
     let parts = Parts::new(4);
     let (db, family) = open(&parts);
     let mut ingest = family.ingest().unwrap();
@@ -125,11 +125,11 @@ fn codecs_and_ingest() -> Figures {
         family.put(key(number), value).unwrap();
     }
     family.flush().unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// Operands that reads fold, that compactions fold, and that nothing can fold.
-fn merges() -> Figures {
+fn merges() -> StatisticsSnapshot {
     let parts = Parts::new(9);
     let options = CfOptions { merge_operator: MergeOperator::add(), ..family_options() };
     let (db, family) = open_with(&parts, options);
@@ -139,11 +139,11 @@ fn merges() -> Figures {
     family.merge("text", 1_u64.to_le_bytes()).unwrap();
     assert_eq!(family.get("sum").unwrap().unwrap(), 3_u64.to_le_bytes());
     family.compact_range(None, None).unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// Rows that are over, one by one and as whole tables, and rows that a filter lets go.
-fn rows_that_go() -> Figures {
+fn rows_that_go() -> StatisticsSnapshot {
     let parts = Parts::new(10);
     let (db, family) = open_with(&parts, CfOptions { time_to_live_s: 60, ..family_options() });
     family.put("early", "1").unwrap();
@@ -156,11 +156,11 @@ fn rows_that_go() -> Figures {
     family.supply_compaction_filter(CompactionFilter::new("all", |_| Ok(FilterDecision::Remove)));
     family.put("filtered", "3").unwrap();
     family.compact_range(None, None).unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// A long scan of a cold table.
-fn long_scan() -> Figures {
+fn long_scan() -> StatisticsSnapshot {
     let parts = Parts::new(5);
     let options = Options { background_threads: 0, ..Options::default() };
     let cf_options = CfOptions { table_bytes: 16 << 20, ..family_options() };
@@ -177,11 +177,11 @@ fn long_scan() -> Figures {
     db.close().unwrap();
     let (db, family) = open();
     scan(&family);
-    db.stats().figures
+    db.stats()
 }
 
 /// Prefixes of which a table has one and not the other.
-fn prefixes() -> Figures {
+fn prefixes() -> StatisticsSnapshot {
     let parts = Parts::new(8);
     let (db, family) = open(&parts);
     family.put("red/1/one", b"1").unwrap();
@@ -192,11 +192,11 @@ fn prefixes() -> Figures {
     let checks = counter(&db, Counter::PrefixFilterChecks);
     assert_eq!((checks, counter(&db, Counter::PrefixFilterNegatives)), (2, 1));
     assert_eq!(counter(&db, Counter::FilterChecks), 0, "point reads are counted by themselves");
-    db.stats().figures
+    db.stats()
 }
 
 /// Transactions that commit, roll back, wait, give up, and conflict; a commit that is synced.
-fn transactions() -> Figures {
+fn transactions() -> StatisticsSnapshot {
     let parts = Parts::new(6);
     let (db, family) = open(&parts);
     let mut first = db.transaction();
@@ -214,11 +214,11 @@ fn transactions() -> Figures {
     batch.put(&family, b"c", b"3");
     batch.commit_with(Durability::Sync).unwrap();
     drop(third);
-    db.stats().figures
+    db.stats()
 }
 
 /// Two transactions that each want what the other one holds.
-fn deadlock() -> Figures {
+fn deadlock() -> StatisticsSnapshot {
     let directory = tempfile::tempdir().unwrap();
     let db = Db::open(directory.path(), Options::default()).unwrap();
     let family = db.column_family("rows", CfOptions::default()).unwrap();
@@ -235,11 +235,11 @@ fn deadlock() -> Figures {
             });
         }
     });
-    db.stats().figures
+    db.stats()
 }
 
 /// A flush that the disk refuses.
-fn refusal() -> Figures {
+fn refusal() -> StatisticsSnapshot {
     let parts = Parts::new(7);
     let (db, family) = open(&parts);
     family.put(b"a", b"1").unwrap();
@@ -249,24 +249,24 @@ fn refusal() -> Figures {
         fails.then(|| io::Error::from_raw_os_error(5))
     }));
     family.flush().unwrap_err();
-    db.stats().figures
+    db.stats()
 }
 
 /// A listener that panics at a flush.
-fn listener_panic() -> Figures {
+fn listener_panic() -> StatisticsSnapshot {
     let parts = Parts::new(10);
     let event_listener = EventListener::new(|_| panic!("on purpose"));
     let options = Options { event_listener, ..small_options() };
     let db = Db::open_in(PATH, options, parts.world()).unwrap();
     db.put("a", "1").unwrap();
     db.flush().unwrap();
-    db.stats().figures
+    db.stats()
 }
 
 /// Whoever adds a counter adds here what moves it.
 #[test]
 fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
-    let workloads: [fn() -> Figures; 12] = [
+    let workloads: [fn() -> StatisticsSnapshot; 12] = [
         many_writes,
         deletes,
         snapshot_release,
@@ -280,13 +280,23 @@ fn every_counter_of_the_list_is_moved_by_work_that_must_move_it() {
         refusal,
         listener_panic,
     ];
-    let figures: Vec<Figures> = workloads.iter().map(|workload| workload()).collect();
+    let all: Vec<StatisticsSnapshot> = workloads.iter().map(|workload| workload()).collect();
     let never: BTreeSet<_> = Counter::ALL
         .iter()
-        .filter(|counter| figures.iter().all(|figures| figures.counter(**counter) == 0))
+        .filter(|counter| all.iter().all(|stats| stats.figures.counter(**counter) == 0))
         .map(|counter| counter.name())
         .collect();
     assert!(never.is_empty(), "no workload moves {never:?}");
+    all.iter().for_each(check_sums);
+}
+
+/// What is counted by family adds up, and nothing else is.
+fn check_sums(stats: &StatisticsSnapshot) {
+    for wanted in Counter::ALL {
+        let of_families = stats.families.iter().map(|family| family.figures.counter(*wanted));
+        let expected = if wanted.is_of_family() { stats.figures.counter(*wanted) } else { 0 };
+        assert_eq!(of_families.sum::<u64>(), expected, "{}", wanted.name());
+    }
 }
 
 #[test]
@@ -434,14 +444,8 @@ fn families_have_figures_of_their_own_that_add_up() {
         family.compact_range(None, None).unwrap();
     }
     db.wait_for_compaction().unwrap();
-    let sum_of = |stats: &lithify::stats::StatisticsSnapshot, wanted| -> u64 {
-        stats.families.iter().map(|family| family.figures.counter(wanted)).sum()
-    };
     let stats = db.stats();
-    for wanted in Counter::ALL.iter().filter(|counter| counter.is_of_family()) {
-        let of_database = stats.figures.counter(*wanted);
-        assert_eq!(sum_of(&stats, *wanted), of_database, "{}", wanted.name());
-    }
+    check_sums(&stats);
     let (of_rows, of_links) = (rows.stats(), links.stats());
     let count = |stats: &lithify::stats::FamilyStatistics, wanted| stats.figures.counter(wanted);
     assert_eq!((count(&of_rows, Counter::Gets), count(&of_links, Counter::Gets)), (7, 0));

@@ -153,6 +153,7 @@ impl Bench {
             ),
             deeper: Deeper::levels(case.deeper.clone(), 2),
             operator: Arc::default(),
+            ledger: Arc::default(),
             output: self.plan(case.table_bytes),
         };
         let receiver = Arc::new(Receiver::default());

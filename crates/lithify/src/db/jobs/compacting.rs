@@ -358,6 +358,7 @@ impl DbInner {
             tombstones: clipped,
             operator: family.rows.operator(),
             retain,
+            ledger: Arc::clone(&family.ledger),
             output: OutputPlan {
                 cause: Cause::Compaction,
                 place: family.place(target),
@@ -431,7 +432,7 @@ impl DbInner {
         family.take_version(&state, &[]);
         drop(manifest);
         self.jobs.state().hold_garbage();
-        self.ledger.count(Counter::ExpiredRows, rows);
+        family.ledger.count(Counter::ExpiredRows, rows);
         family.ledger.count(Counter::ExpiredTables, tables);
         family.ledger.count(counter_of(compaction.reason), 1);
         Ok(record)

@@ -314,6 +314,7 @@ impl DbInner {
             },
             operator: flush.family.rows.operator(),
             retain,
+            ledger: Arc::clone(&flush.family.ledger),
             output: OutputPlan {
                 cause: Cause::Flush,
                 place: flush.family.place(level),

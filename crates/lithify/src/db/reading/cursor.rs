@@ -6,7 +6,7 @@ use crate::db::inner::DbInner;
 use crate::db::reading::extent::{Extent, Way};
 use crate::iter::RowCursor;
 use crate::manifest::Version;
-use crate::stats::{Cause, Counter, WorkMeter};
+use crate::stats::{Cause, Counter, UserSample};
 use std::fmt;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
@@ -149,9 +149,16 @@ impl Cursor {
         Cursor { rows, returned: 0, moves, extent: None, _version: version, end }
     }
 
-    /// What is not booked yet of what its reads took.
-    pub(crate) fn meter(&mut self) -> &mut WorkMeter {
-        self.rows.meter()
+    /// Books what its reads have taken since the last time, for a call that may have been timed.
+    pub(crate) fn book_reads(&mut self, sample: Option<UserSample>) {
+        let inner = &self.end.0;
+        let clock = &*inner.world.environment;
+        let meter = self.rows.meter();
+        let read_ahead_bytes = meter.read_ahead_bytes;
+        inner.ledger.end_user_call(sample, Cause::UserScan, 0, clock, meter);
+        if let (1.., Some(family)) = (read_ahead_bytes, self.rows.family()) {
+            family.ledger.count(Counter::ReadAheadBytes, read_ahead_bytes);
+        }
     }
 
     /// Books what was counted since the last time: at its end and now and then before, so that a
@@ -257,17 +264,16 @@ impl Cursor {
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {
         let inner = &self.end.0;
-        let clock = &*inner.world.environment;
         self.moves += 1;
-        let sample = inner.ledger.sample(self.moves, Cause::UserScan, clock);
+        let sample = inner.ledger.sample(self.moves, Cause::UserScan, &*inner.world.environment);
         if sample.is_some() {
             // What moves without a sample have metered is not this move's.
-            inner.ledger.end_user_call(None, Cause::UserScan, 0, clock, self.rows.meter());
+            self.book_reads(None);
         }
         let found = call(&mut self.rows);
         self.returned += u64::from(matches!(found, Ok(true)));
         if sample.is_some() {
-            inner.ledger.end_user_call(sample, Cause::UserScan, 0, clock, self.rows.meter());
+            self.book_reads(sample);
             self.book_counts();
         }
         found
@@ -299,10 +305,7 @@ impl Cursor {
 
 impl Drop for Cursor {
     fn drop(&mut self) {
-        let inner = &self.end.0;
-        let meter = self.rows.meter();
-        let clock = &*inner.world.environment;
-        inner.ledger.end_user_call(None, Cause::UserScan, 0, clock, meter);
+        self.book_reads(None);
         self.book_counts();
     }
 }

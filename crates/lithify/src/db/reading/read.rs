@@ -237,7 +237,7 @@ impl DbInner {
         let sample = self.ledger.sample(number, Cause::UserScan, clock);
         let mut cursor = self.cursor_over(family, range, at, own);
         if let (true, Ok(cursor)) = (sample.is_some(), &mut cursor) {
-            self.ledger.end_user_call(sample, Cause::UserScan, 0, clock, cursor.meter());
+            cursor.book_reads(sample);
         }
         cursor
     }
@@ -346,6 +346,7 @@ impl DbInner {
         let found = rows.next();
         family.ledger.count(Counter::FoldedOperands, rows.take_moved().folded_operands);
         *meter = rows.meter().take();
+        family.ledger.count(Counter::ReadAheadBytes, meter.read_ahead_bytes);
         Ok(found?.then(|| Slice::copy_from(rows.value())))
     }
 }
