@@ -163,6 +163,8 @@ pub(crate) struct MergeJob {
     merge: Merge,
     rules: Rules,
     folding: Folding,
+    /// When the newest operand at hand was written as part of a table, in seconds since 1970.
+    operands_written_s: u64,
     retaining: Option<Box<Retaining>>,
     sink: TableSink,
     ledger: Arc<FamilyLedger>,
@@ -212,6 +214,7 @@ impl MergeJob {
             merge: plan.merge,
             rules,
             folding: Folding::new(plan.operator),
+            operands_written_s: 0,
             retaining: plan.retain.map(|retain| Box::new(Retaining::new(retain, level))),
             tombstones: plan.tombstones,
             survivors,
@@ -400,13 +403,7 @@ impl MergeJob {
         let folded = self.folding.fold(&self.key, base);
         let is_folded = matches!(folded, Folded::Entry(..));
         match folded {
-            Folded::Entry(mut trailer, value) => {
-                if zeroes {
-                    trailer = Trailer::new(0, ValueKind::Put);
-                }
-                self.entries_out += 1;
-                self.sink.add(&self.key, trailer, &value, meter)?;
-            }
+            Folded::Entry(trailer, value) => self.write_folded(trailer, &value, zeroes, meter)?,
             Folded::Unfolded => {
                 for (trailer, operand) in self.folding.iter() {
                     self.entries_out += 1;
@@ -416,6 +413,29 @@ impl MergeJob {
         }
         self.folding.clear();
         Ok(is_folded)
+    }
+
+    /// Writes what operands have become. A value is a row like any other: it may go by itself.
+    fn write_folded(
+        &mut self,
+        trailer: Trailer,
+        value: &[u8],
+        zeroes: bool,
+        meter: &mut WorkMeter,
+    ) -> Result<()> {
+        let sequence = trailer.sequence();
+        let retained = match &mut self.retaining {
+            Some(retaining) if trailer.kind() == Some(ValueKind::Put) => {
+                retaining.judge((&self.key, sequence), value, || self.operands_written_s)?
+            }
+            _ => Retained::Kept,
+        };
+        let stored = if zeroes { Trailer::new(0, ValueKind::Put) } else { trailer };
+        let Some((trailer, changed)) = self.entry_of(retained, stored, sequence) else {
+            return Ok(());
+        };
+        self.entries_out += 1;
+        self.sink.add(&self.key, trailer, changed.as_deref().unwrap_or(value), meter)
     }
 
     /// Deals with an entry of a key with operands, which the rules have judged.
@@ -434,6 +454,9 @@ impl MergeJob {
             Verdict::Operand { is_newest, .. } => {
                 if !self.folding.is_empty() && !gathers {
                     self.write_operands(Base::Unknown, false, meter)?;
+                }
+                if self.folding.is_empty() {
+                    self.operands_written_s = self.merge.written_s().unwrap_or(u64::MAX);
                 }
                 self.folding.push((trailer, stripe), self.merge.value(), is_newest);
                 return Ok(());
@@ -500,16 +523,28 @@ impl MergeJob {
             }
             _ => Retained::Kept,
         };
-        let needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
-        let delete = Trailer::new(sequence, ValueKind::Delete);
-        match retained {
-            Retained::Gone if needs_no_delete => return Ok(()),
-            Retained::Gone => self.sink.add(&self.key, delete, &[], meter)?,
-            Retained::Kept => self.sink.add(&self.key, trailer, value, meter)?,
-            Retained::Changed(value) => self.sink.add(&self.key, trailer, &value, meter)?,
-        }
+        let Some((trailer, changed)) = self.entry_of(retained, trailer, sequence) else {
+            return Ok(());
+        };
         self.entries_out += 1;
-        Ok(())
+        self.sink.add(&self.key, trailer, changed.as_deref().unwrap_or(value), meter)
+    }
+
+    /// What is written of a row of the current key, with another value if there is one: nothing where it
+    /// goes and nothing lies deeper.
+    fn entry_of(
+        &self,
+        retained: Retained,
+        trailer: Trailer,
+        sequence: SequenceNumber,
+    ) -> Option<(Trailer, Option<Vec<u8>>)> {
+        let needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
+        match retained {
+            Retained::Gone if needs_no_delete => None,
+            Retained::Gone => Some((Trailer::new(sequence, ValueKind::Delete), Some(Vec::new()))),
+            Retained::Kept => Some((trailer, None)),
+            Retained::Changed(value) => Some((trailer, Some(value))),
+        }
     }
 
     /// Ends the table at hand before the key `upper`, or for good. The range tombstones that start

@@ -2,7 +2,9 @@
 
 use crate::support::{PATH, Parts, rows, small_options};
 use lithify::stats::Counter;
-use lithify::{CfOptions, ColumnFamily, CompactionFilter, Db, ErrorKind, FilterDecision};
+use lithify::{
+    CfOptions, ColumnFamily, CompactionFilter, Db, ErrorKind, FilterDecision, MergeOperator,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -96,6 +98,28 @@ fn what_a_snapshot_sees_is_not_shown_to_a_filter() {
     drop((seen, snapshot));
     family.compact_range(None, None).unwrap();
     assert_eq!(rows(&family).len(), 40);
+}
+
+/// A snapshot kept the operands apart until now: the row is first made by the rewrite of the last level.
+#[test]
+fn a_row_that_operands_become_is_shown_at_once() {
+    let parts = Parts::new(6);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let options = CfOptions { merge_operator: MergeOperator::append(), ..options() };
+    let family = db.column_family("rows", options).unwrap();
+    family.supply_compaction_filter(thirds());
+    for (number, text) in [(0, "goes"), (1, "stays"), (4, "changes")] {
+        family.merge(key(number), text).unwrap();
+    }
+    let snapshot = db.snapshot();
+    [0, 1, 4].iter().for_each(|number| family.merge(key(*number), "!").unwrap());
+    family.compact_range(None, None).unwrap();
+    let value = |number| family.get(key(number)).unwrap().map(|value| value.to_vec());
+    assert_eq!(value(0).unwrap(), b"goes!", "the snapshot sees a part of it");
+    drop(snapshot);
+    family.compact_range(None, None).unwrap();
+    assert_eq!(value(0), None);
+    assert_eq!((value(1).unwrap(), value(4).unwrap()), (b"stays!".to_vec(), b"changed".to_vec()));
 }
 
 #[test]
