@@ -212,6 +212,19 @@ impl State {
         }
     }
 
+    /// A compaction filter has made this of a row, whose age stays.
+    pub fn refilter(&mut self, slot: usize, key: &[u8], value: Option<&[u8]>) {
+        let Some(content) = self.families[slot].as_mut() else { return };
+        let written = content.written.as_ref().and_then(|written| written.get(key).copied());
+        match value {
+            Some(value) => content.put(key, value),
+            None => content.remove(key),
+        }
+        if let Some(half_lives) = written.filter(|_| value.is_some()) {
+            content.note_written(key, half_lives);
+        }
+    }
+
     /// Drops a family.
     pub fn drop_family(&mut self, slot: usize) {
         self.families[slot] = None;

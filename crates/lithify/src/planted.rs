@@ -333,6 +333,14 @@ mod list {
         ExpiredTableUncovers,
         /// A compaction filter is shown what a snapshot sees.
         FilterForgetsSnapshots,
+        /// A row that a compaction lets go leaves no delete, although deeper levels hold its key.
+        GoneRowUncovers,
+        /// A block is copied as it is stored past a compaction filter.
+        CopiedPastFilter,
+        /// A table of a family with a compaction filter is moved as it is.
+        MovedPastFilter,
+        /// A row at which a compaction filter fails goes, and the compaction goes on.
+        FilterErrorLosesRow,
         /// Rolling back to a savepoint keeps the writes behind it.
         SavepointKeepsWrites,
 

@@ -41,6 +41,7 @@ impl Session<'_> {
         if self.is_logless() {
             self.db().flush().map_err(text)?;
         }
+        self.settle_filter()?;
         let before = Before::now(&self.disk);
         let mut in_store = FileCounts::default();
         let what = match way {

@@ -2,12 +2,13 @@
 //! that every file is whole, that the ledger is that of the files.
 
 use super::disk::{CallRecord, DIRECTORY, Disk};
+use super::filtered::Filtering;
 use super::ledger::Before;
 use super::session::{Session, expect_kind};
 use super::transactions::Changes;
 use crate::check::Tally;
 use crate::model::State;
-use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings, lifetimes, vary_dictionaries};
+use crate::operation::{Ending, FAMILIES, FAMILY_COUNT, Settings};
 use lithify::fs::MemoryFileSystem;
 use lithify::inspect::{LevelsOptions, read_levels};
 use lithify::stats::{Counter, JobFigure};
@@ -27,6 +28,7 @@ impl<'t> Session<'t> {
         let mut session = Session {
             disk,
             seed,
+            filtering: Filtering::new(seed, has_threads),
             settings: settings.clone(),
             db: None,
             handles: Default::default(),
@@ -49,7 +51,7 @@ impl<'t> Session<'t> {
     fn open(&mut self) -> Result<(), String> {
         let failed = |error: lithify::Error| format!("opening: {error}");
         self.before = Before::now(&self.disk);
-        let options = self.settings.database.clone();
+        let options = self.filtering.listening(self.settings.database.clone());
         let db = Db::open_in(DIRECTORY, options, self.disk.world()).map_err(failed)?;
         self.changes = Changes::default();
         let mut names = db.column_family_names();
@@ -64,14 +66,14 @@ impl<'t> Session<'t> {
             self.handles[slot] = match self.state.family(slot) {
                 Some(_) => {
                     let family = db.column_family(name, options.clone()).map_err(failed)?;
-                    vary_dictionaries(&family, self.seed).map_err(failed)?;
-                    lifetimes::supply_filter(&family, slot, self.seed);
+                    self.supply(&family, slot).map_err(failed)?;
                     Some(family)
                 }
                 None => None,
             };
         }
         self.db = Some(db);
+        self.follow_filter()?;
         self.compare_all(false)?;
         self.reconcile("after opening")
     }

@@ -3,13 +3,14 @@
 use super::copies::Backups;
 use super::cursor::{ModelCursor, scan_range};
 use super::disk::{DIRECTORY, Disk};
+use super::filtered::Filtering;
 use super::ledger::Before;
 use super::transactions::{Changes, Open};
 use crate::check::Tally;
 use crate::model::{Rows, State};
 use crate::operation::{
     CURSOR_SLOTS, Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Move, Operation, Over,
-    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, Value, Write, lifetimes, vary_dictionaries,
+    SNAPSHOT_SLOTS, Settings, Span, TRANSACTION_SLOTS, TransactionCall, Value, Write, lifetimes,
 };
 use lithify::{
     CfOptions, ColumnFamily, Cursor, Db, Durability, ErrorKind, Snapshot, TableTransfer,
@@ -23,6 +24,7 @@ pub(super) struct Session<'t> {
     pub(super) disk: Disk,
     /// Decides which dictionaries tables are written with.
     pub(super) seed: u64,
+    pub(super) filtering: Filtering,
     pub(super) settings: Settings,
     pub(super) db: Option<Db>,
     pub(super) handles: [Option<ColumnFamily>; FAMILY_COUNT],
@@ -92,13 +94,26 @@ impl Session<'_> {
     /// Makes an operation with both; an answer that differs, or an error that should not be, ends
     /// the case.
     pub(super) fn make(&mut self, operation: &Operation) -> Result<(), String> {
+        self.make_one(operation)?;
+        self.follow_filter()
+    }
+
+    fn make_one(&mut self, operation: &Operation) -> Result<(), String> {
         match operation {
             Operation::Write(write) => self.write(write),
             Operation::WriteIf { family, key, condition } => self.write_if(*family, key, condition),
             Operation::Batch { writes, is_synced } => self.batch(writes, *is_synced),
             Operation::Ingest { family, rows, way } => self.ingest(*family, rows, *way),
-            Operation::Transaction { slot, call } => self.transact(*slot, call),
+            Operation::Transaction { slot, call } => {
+                if let TransactionCall::Begin { has_snapshot: true, .. }
+                | TransactionCall::Begin { is_optimistic: true, .. } = call
+                {
+                    self.settle_filter()?;
+                }
+                self.transact(*slot, call)
+            }
             Operation::TakeSnapshot(slot) => {
+                self.settle_filter()?;
                 self.snapshots[*slot] = Some((self.db().snapshot(), self.state.clone()));
                 Ok(())
             }
@@ -132,14 +147,7 @@ impl Session<'_> {
                 Some((handle, _)) => handle.flush().map_err(text),
                 None => Ok(()),
             },
-            Operation::Compact { family, range } => match self.handle(*family) {
-                Some((handle, _)) => {
-                    let start = range.as_ref().map(|(start, _)| &start[..]);
-                    let end = range.as_ref().map(|(_, end)| &end[..]);
-                    handle.compact_range(start, end).map_err(text)
-                }
-                None => Ok(()),
-            },
+            Operation::Compact { family, range } => self.compact(*family, range.as_ref()),
             Operation::Settle => self.db().wait_for_compaction().map_err(text),
             Operation::Sync => match self.is_logless() {
                 true => expect_kind("a sync", self.db().sync(), ErrorKind::InvalidArgument),
@@ -401,8 +409,7 @@ impl Session<'_> {
         if self.state.family(slot).is_none() {
             self.state.create(slot);
         }
-        vary_dictionaries(&handle, self.seed).map_err(text)?;
-        lifetimes::supply_filter(&handle, slot, self.seed);
+        self.supply(&handle, slot).map_err(text)?;
         self.handles[slot] = Some(handle);
         Ok(())
     }

@@ -41,6 +41,9 @@ fn every_answer_is_that_of_the_model() {
         "rows compared",
         "optimistic commits",
         "optimistic conflicts",
+        "rows filtered",
+        "families filtered as a whole",
+        "filters that failed",
     ] {
         assert!(tally.get(name) > 20, "{name}: {}", tally.get(name));
     }

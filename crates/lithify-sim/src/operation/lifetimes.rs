@@ -28,7 +28,7 @@ pub fn without_end(options: CfOptions) -> CfOptions {
     CfOptions { time_to_live_s, ..options }
 }
 
-/// Gives a family with a time to live a filter, in one case of three, whose seed this is.
+/// Gives a family with a time to live such a filter, in one case of three, whose seed this is.
 pub fn supply_filter(family: &ColumnFamily, slot: usize, seed: u64) {
     if slot != TIMED || !seed.is_multiple_of(3) {
         return;

@@ -6,6 +6,7 @@
 //! are recipes. The generator is in `generator`, settings come from `settings`.
 
 mod dictionaries;
+pub mod filtering;
 mod generator;
 pub mod lifetimes;
 pub mod operators;

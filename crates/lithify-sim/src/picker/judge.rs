@@ -35,12 +35,17 @@ fn numbers<'a>(tables: impl Iterator<Item = &'a Arc<TableFile>>) -> Vec<FileNumb
     numbers
 }
 
-/// A pick takes what its sources overlap, is in nobody's way, and keeps the order.
+/// A pick takes what its sources overlap, is in nobody's way, and keeps the order. Tables move as they are
+/// only if they may.
 pub(super) fn pick(
     version: &Version,
     picked: &Compaction,
     running: &[Compaction],
+    moves: bool,
 ) -> Result<(), String> {
+    if picked.kind == CompactionKind::TrivialMove && !moves {
+        return Err("a table is moved past a filter".to_string());
+    }
     let of = |wanted: Level| {
         picked.input_tables().filter(move |(level, _)| *level == wanted).map(|(_, table)| table)
     };

@@ -4,7 +4,7 @@
 //!    It lives: compactions are picked, by themselves and by hand, run beside each other, and end in
 //!    any order; flushes and ingests add tables meanwhile.
 //! 2. A pick takes exactly the tables of its target level that its sources overlap, and shares no
-//!    table and no range of keys with what is running.
+//!    table and no range of keys with what is running. It moves no table past a filter.
 //! 3. When a compaction ends, its edit is applied to a manifest's state, which checks it as it
 //!    checks the engine's: numbers, levels, tables of a level that share no key. The tables that come
 //!    out cover what the inputs covered, cut between user keys anywhere.

@@ -241,7 +241,7 @@ impl Tree {
     }
 
     fn begin(&mut self, compaction: Compaction) -> Result<(), String> {
-        judge::pick(&self.version(), &compaction, &self.running)
+        judge::pick(&self.version(), &compaction, &self.running, self.options.moves)
             .map_err(|wrong| format!("{wrong}\n{}", judge::text(&compaction)))?;
         self.busy.add(&compaction);
         self.running.push(compaction);

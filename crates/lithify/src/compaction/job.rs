@@ -318,7 +318,11 @@ impl MergeJob {
     /// looked at.
     #[inline]
     fn may_copy(&self) -> bool {
-        self.retaining.is_none() && self.merge.offers_block()
+        let mut keeps_all = self.retaining.is_none();
+        if planted!(CopiedPastFilter) {
+            keeps_all = true;
+        }
+        keeps_all && self.merge.offers_block()
     }
 
     /// Copies the block that begins under the merge as it is stored, if the rules would keep every
@@ -538,7 +542,10 @@ impl MergeJob {
         trailer: Trailer,
         sequence: SequenceNumber,
     ) -> Option<(Trailer, Option<Vec<u8>>)> {
-        let needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
+        let mut needs_no_delete = self.nothing_deeper && self.rules.stripe(sequence) == 0;
+        if planted!(GoneRowUncovers) {
+            needs_no_delete = true;
+        }
         match retained {
             Retained::Gone if needs_no_delete => None,
             Retained::Gone => Some((Trailer::new(sequence, ValueKind::Delete), Some(Vec::new()))),

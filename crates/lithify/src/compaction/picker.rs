@@ -526,7 +526,11 @@ impl Picker<'_> {
 
     /// Whether a table that overlaps nothing in the target level may go there as it is.
     fn may_move(&self, table: &TableFile, target_level: Level) -> bool {
-        if !self.options.moves {
+        let mut moves = self.options.moves;
+        if planted!(MovedPastFilter) {
+            moves = true;
+        }
+        if !moves {
             return false;
         }
         let metadata = &table.metadata;

@@ -73,7 +73,11 @@ impl Retaining {
         };
         let since_s = written_s.map_or_else(from_s, u64::from);
         let age_s = self.plan.now_s.saturating_sub(since_s);
-        let decision = filter.decide(&FilteredRow { key, value, level: self.level, age_s })?;
+        let mut decision = filter.decide(&FilteredRow { key, value, level: self.level, age_s });
+        if planted!(FilterErrorLosesRow) && decision.is_err() {
+            decision = Ok(FilterDecision::Remove);
+        }
+        let decision = decision?;
         self.filtered += u64::from(decision != FilterDecision::Keep);
         Ok(match decision {
             FilterDecision::Keep => Retained::Kept,
