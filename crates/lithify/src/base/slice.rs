@@ -7,7 +7,7 @@ use std::ops::Deref;
 
 /// Bytes returned by the engine: `'static`, cheap to clone, never copied on clone. A slice that
 /// points into a cached block keeps that block in memory until it is dropped; the statistics
-/// show those bytes as pinned.
+/// show those bytes as pinned. Once they are half of the memory budget, reads copy small values instead.
 ///
 /// ```
 /// let slice = lithify::Slice::from(b"basalt".to_vec());

@@ -161,6 +161,10 @@ const EVICTIONS_FOR_FRAME: usize = 4;
 /// Their slabs may have so much of the budget without a block.
 const KEPT_HELD_DIVISOR: usize = 16;
 
+/// Readers copy small values once blocks that left the cache are held for more than one in so many bytes of
+/// the budget.
+const HELD_DIVISOR: usize = 2;
+
 /// A cache is full when less than one in so many bytes of what it may hold is left.
 const UNFILLED_DIVISOR: usize = 8;
 
@@ -250,6 +254,14 @@ impl BlockCache {
         let key = Key::new(file_id, offset);
         let is_wanted = self.shard(self.shard_of(key)).wants_scan();
         is_wanted || self.is_unfilled(raw_bytes)
+    }
+
+    /// Whether so much is held of blocks that left the cache that a reader copies a small value. A value of
+    /// 300 bytes keeps a block of 16 KiB: 300,000 of them would have held 4.9 GB.
+    #[inline]
+    pub fn is_much_held(&self) -> bool {
+        let budget = &self.home.budget;
+        budget.used_bytes(MemoryUse::Pinned) > budget.limit_bytes() / HELD_DIVISOR
     }
 
     /// Whether a block would find room without anybody's leaving. A full cache has a little room now and then,

@@ -31,7 +31,8 @@ use std::sync::{Arc, OnceLock};
 /// What the end of a table is read with at once: footer and, in most tables, properties.
 const TAIL_SIZE: u64 = 4096;
 
-/// A value of up to one in so many bytes of its block is copied out of a block that is not kept.
+/// A value of up to one in so many bytes of its block is copied out of a block that is not kept, and out of
+/// any while much is held.
 const COPIED_VALUE_DIVISOR: usize = 4;
 
 /// How a read is done and where its work is booked.
@@ -344,7 +345,7 @@ impl TableReader {
     }
 
     /// The target's entry in the block that `record` tells of. The frame becomes the value, so
-    /// that nobody counts its holders up and down once more.
+    /// that nobody counts its holders up and down once more; a small value is copied while much is held.
     #[inline]
     pub(super) fn entry_in(
         &self,
@@ -356,9 +357,18 @@ impl TableReader {
         let Some((trailer, range)) = self.find_in(&frame, record, key, target)? else {
             return Ok(None);
         };
+        if self.is_much_held() && range.len() <= frame.len() / COPIED_VALUE_DIVISOR {
+            return Ok(Some((trailer, Slice::copy_from(&frame[range]))));
+        }
         frame.truncate(range.end);
         frame.advance(range.start);
         Ok(Some((trailer, Slice::from_bytes(frame))))
+    }
+
+    /// Whether values keep so many blocks in memory that no more small ones may.
+    #[inline]
+    fn is_much_held(&self) -> bool {
+        self.cache.as_ref().is_some_and(|(cache, _)| cache.is_much_held())
     }
 
     /// Where the value of the target's entry lies in the block that `record` tells of. A call of its

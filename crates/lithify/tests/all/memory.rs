@@ -127,6 +127,35 @@ fn pinned_bytes_show_and_go_back_to_nothing() {
 }
 
 #[test]
+fn values_that_are_held_do_not_hold_every_block() {
+    let parts = Parts::new(3);
+    let options = Options { memory_budget_bytes: 2 << 20, memtable_bytes: 64 << 10, ..options() };
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    let family = db.column_family("rows", family_options()).unwrap();
+    let mut random = Random(3);
+    for number in 0..20_000 {
+        family.put(key(number), random.bytes(200)).unwrap();
+    }
+    family.compact_range(None, None).unwrap();
+    let bound = 2 * (2 << 20);
+    let pinned = || used(&db.stats(), MemoryUse::Pinned);
+    // In an order in which neighbours are far from each other: a block for each of them would be 100 MiB.
+    let order: Vec<_> = (0..20_000).map(|number| number * 7_919 % 20_000).collect();
+    let one_by_one: Vec<_> =
+        order.iter().map(|number| family.get(key(*number)).unwrap().unwrap()).collect();
+    assert!(pinned() <= bound, "{}", pinned());
+    let mut together = Vec::new();
+    for numbers in order.chunks(100) {
+        let keys: Vec<_> = numbers.iter().map(|number| key(*number)).collect();
+        together.extend(family.multi_get(&keys).unwrap().into_iter().map(Option::unwrap));
+        assert!(pinned() <= bound, "{}", pinned());
+    }
+    assert!(one_by_one == together && together.iter().all(|value| value.len() == 200));
+    drop((one_by_one, together));
+    assert_eq!(pinned(), 0);
+}
+
+#[test]
 fn small_memtables_are_small() {
     let parts = Parts::new(3);
     let memtable_bytes = 64 << 10;
