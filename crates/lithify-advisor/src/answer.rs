@@ -205,7 +205,7 @@ impl TargetAdvice {
             false => "it has this now",
         });
         self.present = of_target.and_then(|present| present.bottom).and_then(|stored| {
-            let upper = present.and_then(Present::upper);
+            let upper = present.and_then(|present| present.upper);
             let is_stored = |one: &Outcome| stored.is(&one.setting);
             let has_upper = |one: &Outcome| Some(one.upper) == upper;
             let as_set = self.outcomes.iter().any(|one| is_stored(one) && has_upper(one));

@@ -149,6 +149,12 @@ fn data_of(saved: &Value) -> Option<DataFacts> {
     })
 }
 
+/// The codecs above the bottom that were set.
+fn upper_of(saved: &Value) -> Option<[lithify::Compression; 2]> {
+    let codec = |at: usize| saved.get(at)?.as_str()?.parse().ok();
+    Some([codec(0)?, codec(1)?])
+}
+
 /// How a database had the data when they were measured.
 fn present_of(saved: &Value) -> Option<Present> {
     let stored = |saved: &Value| {
@@ -162,6 +168,7 @@ fn present_of(saved: &Value) -> Option<Present> {
         target: target(saved["target"].as_str()?).ok()?.name,
         settings: saved["settings"].as_str()?.to_owned(),
         bottom: stored(&saved["bottom"]),
+        upper: upper_of(&saved["upper"]),
         is_set: saved["is_set"].as_bool()?,
         found: saved["found"].as_array()?.iter().filter_map(stored).collect(),
         stored_bytes: saved["stored_bytes"].as_u64()?,

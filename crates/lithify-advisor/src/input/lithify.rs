@@ -167,6 +167,10 @@ fn present(family: &ColumnFamily, levels: &FamilyLevels) -> Result<Present> {
         target: "lithify",
         settings,
         bottom,
+        upper: match options.compression {
+            CompressionPolicy::Decided(_) => None,
+            CompressionPolicy::Levels(codecs) => Some([codecs.middle, codecs.small]),
+        },
         is_set: matches!(options.compression, CompressionPolicy::Levels(_)),
         found: stored(levels.tables.iter()),
         stored_bytes: metadata().map(|one| one.size_bytes).sum(),

@@ -31,7 +31,7 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ::lithify::{Compression, CompressionPolicy};
+pub use ::lithify::Compression;
 use lithify_report::figure::bytes;
 
 use crate::error::{AdviseError, Result};
@@ -245,6 +245,8 @@ pub struct Present {
     /// What its bottom level is set to; where that is decided by cost, what most of the lowest level has.
     /// `None` if there is no table to tell.
     pub bottom: Option<Stored>,
+    /// The codecs of the level above the bottom and of those above that, where they are set.
+    pub upper: Option<[Compression; 2]>,
     /// Whether `bottom` is set, and not decided by cost.
     pub is_set: bool,
     /// What its tables have, the one of most bytes first.
@@ -255,17 +257,6 @@ pub struct Present {
     pub tables: u64,
     /// Rows that are in no table yet.
     pub rows_in_log: u64,
-}
-
-impl Present {
-    /// The codecs of the level above the bottom and of those above that, where they are set.
-    pub(crate) fn upper(&self) -> Option<[Compression; 2]> {
-        let set = self.settings.strip_prefix("compression=")?.split(' ').next()?;
-        match set.parse().ok()? {
-            CompressionPolicy::Levels(codecs) => Some([codecs.middle, codecs.small]),
-            CompressionPolicy::Decided(_) => None,
-        }
-    }
 }
 
 /// How blocks are stored.

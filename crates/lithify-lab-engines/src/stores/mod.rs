@@ -1,7 +1,7 @@
 //! Directories of RocksDB and LevelDB as data that advice is wanted for.
 //!
 //! Owns: telling them by their files, their rows by key, and where in the order of keys a share of the
-//! bytes ends. Of up to 256 MiB all rows are read for that. Of more the stored bytes tell (`position`), so rows
+//! bytes ends, and what RocksDB is set to. Of up to 256 MiB all rows are read for that. Of more the stored bytes tell (`position`), so rows
 //! that shrink well are sampled less than others. Promises: nothing is written into the directory. RocksDB opens
 //! it to read only. LevelDB always writes when it opens, so it gets a directory of its own: links to the
 //! tables and copies of the rest, which are removed afterwards.
@@ -9,11 +9,12 @@
 mod leveldb;
 mod position;
 mod rocksdb;
+mod rocksdb_options;
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use lithify_advisor::input::{Facts, OWN_KEYS, Source, Starts, user_bytes};
+use lithify_advisor::input::{Facts, OWN_KEYS, Present, Source, Starts, user_bytes};
 use lithify_advisor::rows::{Row, Rows};
 use lithify_advisor::{AdviseError, Result, Watch};
 use lithify_lab::adapter::EngineResult;
@@ -60,6 +61,7 @@ impl Kind {
         let wrong = |error: lithify_lab::adapter::EngineError| {
             AdviseError::data(format_args!("{}: {error}", path.display()))
         };
+        let mut present = None;
         let (sorted, format, rows): (Box<dyn Sorted>, String, u64) = match self {
             Kind::LevelDb if table.is_some() => {
                 let what = format!("{}: LevelDB has no column families", path.display());
@@ -74,12 +76,13 @@ impl Kind {
                 let opened = rocksdb::open(path).map_err(wrong)?;
                 let opened = opened.choose(path, table)?;
                 let family = opened.family().clone();
+                present = rocksdb_options::present(path, &family.name);
                 let format = format!("RocksDB database, column family {}", family.name);
                 (Box::new(opened), format, family.rows)
             }
         };
         let native: &[&str] = if self == Kind::RocksDb { &["rocksdb"] } else { &[] };
-        Store::new(path, sorted, format, native, rows)
+        Ok(Store { present, ..Store::new(path, sorted, format, native, rows)? })
     }
 }
 
@@ -108,6 +111,8 @@ struct Store {
     starts: Option<Starts>,
     path: String,
     facts: Facts,
+    /// How it is set, where that is known.
+    present: Option<Present>,
 }
 
 impl Store {
@@ -141,7 +146,9 @@ impl Store {
             data_bytes: 0,
         };
         let starts = None;
-        let mut store = Store { sorted, first_key, last_key, stored_bytes, starts, path, facts };
+        let present = None;
+        let mut store =
+            Store { sorted, first_key, last_key, stored_bytes, starts, path, facts, present };
         store.facts.data_bytes = user_bytes(&mut store, rows)?;
         Ok(store)
     }
@@ -168,6 +175,10 @@ impl Store {
 impl Source for Store {
     fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    fn present(&self) -> Option<Present> {
+        self.present.clone()
     }
 
     fn prepare(&mut self, watch: &dyn Watch) -> Result<()> {
