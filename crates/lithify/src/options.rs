@@ -367,8 +367,8 @@ settings! {
         /// What makes values of merge operands: none, add (integers of 8 bytes, little-endian), append,
         /// max, or the name of a program's own. It cannot be changed once it is set.
         merge_operator: MergeOperator = MergeOperator::none(), "operator", 0..=0;
-        /// Rows expire so long after they were written: nobody sees them any more, and their space
-        /// comes back. 0: never. A family is made with it or without; how long it is may change.
+        /// Rows expire so long after they were written, at most a second later: nobody sees them any
+        /// more, and their space comes back. 0: never. A family is made with it or without; how long it is may change.
         time_to_live_s: u64 = 0, "seconds", 0..=TIME_TO_LIVE_S_MAX;
     } with {
     }

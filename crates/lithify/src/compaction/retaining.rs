@@ -107,9 +107,9 @@ mod tests {
     fn what_is_over_goes_and_the_filter_is_not_asked() {
         let filter = CompactionFilter::new("never", |_| Err("asked".into()));
         let plan = RetainPlan { expiry: Some(Expiry::at(1000, 100)), ..plan(Some(filter), None) };
-        assert_eq!(judge(&plan, 5, &stamped(b"v", 900)), Retained::Gone);
+        assert_eq!(judge(&plan, 5, &stamped(b"v", 899)), Retained::Gone);
         let mut retaining = Retaining::new(plan, 2);
-        assert!(retaining.judge((b"k", 5), &stamped(b"v", 901), || 0).is_err());
+        assert!(retaining.judge((b"k", 5), &stamped(b"v", 900), || 0).is_err());
         assert!(retaining.judge((b"k", 5), b"v", || 0).is_err(), "no write time");
     }
 

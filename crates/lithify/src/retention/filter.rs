@@ -17,7 +17,8 @@ pub struct FilteredRow<'a> {
     /// The level that it is written to.
     pub level: Level,
     /// In a family with a time to live: how many seconds ago it was written. In others: how many
-    /// seconds ago the table was written that it comes from, which is less.
+    /// seconds ago the table was written that it comes from, which is less. Both times are whole
+    /// seconds, rounded down: the age may be almost a second too high, so `age_s > limit` is never early.
     pub age_s: u64,
 }
 

@@ -6,7 +6,8 @@
 //!
 //! In a family with a time to live a stored value is the user's, then the second of its commit, 4
 //! bytes little-endian, from 1970 on. The log, memtables, tables, copies and backups carry it as a
-//! part of the value; `docs/decisions/052-write-times.md` says why it is no column of its own.
+//! part of the value; `docs/decisions/052-write-times.md` says why it is no column of its own. No row
+//! expires early; one is over up to a second late.
 
 mod filter;
 #[cfg(test)]
@@ -56,9 +57,10 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// As of `now_s`: a row expires when it is `time_to_live_s` old.
+    /// As of `now_s`: a row expires once the seconds between are more than `time_to_live_s`. Both times are
+    /// rounded down, so that as many may be up to a second less.
     pub fn at(now_s: u64, time_to_live_s: u64) -> Self {
-        Expiry { expired_before_s: now_s.saturating_add(1).saturating_sub(time_to_live_s) }
+        Expiry { expired_before_s: now_s.saturating_sub(time_to_live_s) }
     }
 
     /// Whether what was written then has expired.

@@ -1,9 +1,9 @@
 use super::*;
 
 #[test]
-fn a_row_is_over_when_it_is_as_old_as_it_may_become() {
+fn a_row_is_over_when_it_is_older_than_it_may_become() {
     let over = |written_s, now_s| Expiry::at(now_s, 60).is_expired(written_s);
-    assert!(!over(1000, 1000) && !over(1000, 1059) && over(1000, 1060) && over(1000, 5000));
+    assert!(!over(1000, 1000) && !over(1000, 1060) && over(1000, 1061) && over(1000, 5000));
     // A clock that went back, one that stands before 1970, and what is not committed.
     assert!(!over(1000, 900) && !over(0, 30) && !over(PENDING, u64::from(u32::MAX) + 100));
     assert!(!Expiry::at(0, u64::from(u32::MAX)).is_expired(0));
@@ -14,8 +14,8 @@ fn a_value_carries_its_write_time() {
     for value in [&b""[..], b"granite"] {
         let stored = stamped(value, 77);
         assert_eq!(split(&stored).unwrap(), (value, 77));
-        assert_eq!(Expiry::at(100, 24).shown(&stored).unwrap(), Some(value));
-        assert_eq!(Expiry::at(101, 24).shown(&stored).unwrap(), None);
+        assert_eq!(Expiry::at(101, 24).shown(&stored).unwrap(), Some(value));
+        assert_eq!(Expiry::at(102, 24).shown(&stored).unwrap(), None);
     }
     let error = split(b"abc").unwrap_err();
     assert_eq!(error.kind(), crate::ErrorKind::Corruption);
@@ -26,9 +26,9 @@ fn a_value_carries_its_write_time() {
 fn times_of_a_table_are_those_of_its_oldest_and_newest_put() {
     let times = WriteTimes::of(50).and(90).and(70);
     assert_eq!(times, WriteTimes { oldest_s: 50, newest_s: 90 });
-    assert!(times.are_expired(Expiry::at(100, 10)) && !times.are_expired(Expiry::at(99, 10)));
+    assert!(times.are_expired(Expiry::at(101, 10)) && !times.are_expired(Expiry::at(100, 10)));
     assert!(
-        times.are_half_expired(Expiry::at(80, 10)) && !times.are_half_expired(Expiry::at(79, 10))
+        times.are_half_expired(Expiry::at(81, 10)) && !times.are_half_expired(Expiry::at(80, 10))
     );
 }
 

@@ -2,6 +2,7 @@
 //! until then.
 
 use crate::support::{PATH, Parts, Random, rows, small_options};
+use lithify::fs::Clock;
 use lithify::repair::{RepairOptions, repair_in};
 use lithify::stats::Counter;
 use lithify::{CfOptions, ColumnFamily, Db, ErrorKind, TableTransfer, TableWriter};
@@ -9,9 +10,12 @@ use std::ops::ControlFlow;
 
 const HOUR_S: u64 = 3600;
 
+/// A row is over once it is older than this: when a whole hour has passed.
+const TIME_TO_LIVE_S: u64 = HOUR_S - 1;
+
 fn options() -> CfOptions {
     CfOptions {
-        time_to_live_s: HOUR_S,
+        time_to_live_s: TIME_TO_LIVE_S,
         table_bytes: 64 << 10,
         block_size_bytes: 1 << 10,
         ..CfOptions::default()
@@ -72,6 +76,31 @@ fn a_row_is_there_for_its_time_wherever_it_lies() {
         assert_eq!(value_of(&family, "first").as_deref(), Some("2"));
         pass(&parts, HOUR_S);
         assert_eq!(rows(&family).len(), 0);
+    }
+}
+
+/// Write times and the present are whole seconds, rounded down: a row written at the end of one would
+/// seem a second older than it is.
+#[test]
+fn no_row_is_over_early() {
+    let parts = Parts::new(11);
+    let (db, _) = open(&parts);
+    let family = db.column_family("lease", CfOptions { time_to_live_s: 1, ..options() }).unwrap();
+    parts.environment.advance_us(1_000_000 - parts.environment.now_us() % 1_000_000);
+    for after_us in [0, 1, 500_000, 998_000] {
+        parts.environment.advance_us(after_us);
+        family.put("key", "1").unwrap();
+        let written_us = parts.environment.now_us();
+        while value_of(&family, "key").is_some() {
+            parts.environment.advance_us(1_000);
+            family.flush().unwrap();
+            db.wait_for_compaction().unwrap();
+        }
+        let lived_us = parts.environment.now_us() - written_us;
+        assert!((1_000_000..=2_001_000).contains(&lived_us), "{lived_us}");
+        assert!(family.put_if_absent("key", "2").unwrap());
+        assert!(!family.put_if_absent("key", "3").unwrap());
+        parts.environment.advance_us(3_000_000 - parts.environment.now_us() % 1_000_000);
     }
 }
 
@@ -320,7 +349,7 @@ fn times_survive_a_crash_copies_and_a_repair() {
     for path in ["/copy", "/repaired-false", "/repaired-true"] {
         let db = Db::open_in(path, small_options(), parts.world()).unwrap();
         let family = db.existing_column_family("rows").unwrap().unwrap();
-        assert_eq!(family.options().time_to_live_s, HOUR_S, "{path}");
+        assert_eq!(family.options().time_to_live_s, TIME_TO_LIVE_S, "{path}");
         assert_eq!(value_of(&family, "table"), None, "{path}");
         assert_eq!(value_of(&family, "log").as_deref(), Some("l"), "{path}");
     }
@@ -360,7 +389,7 @@ fn a_family_keeps_its_kind_and_may_change_its_length() {
     let (db, family) = open(&parts);
     family.put("a", "1").unwrap();
     let same = db.column_family("rows", CfOptions::default()).unwrap();
-    assert_eq!(same.options().time_to_live_s, HOUR_S, "not named, not changed");
+    assert_eq!(same.options().time_to_live_s, TIME_TO_LIVE_S, "not named, not changed");
     pass(&parts, HOUR_S);
     assert_eq!(value_of(&family, "a"), None);
     let longer = CfOptions { time_to_live_s: 3 * HOUR_S, ..options() };
