@@ -142,8 +142,19 @@ fn every_call_that_writes_is_refused() {
     let mut batch = db.batch();
     batch.put(&rocks, b"a", b"b");
     let mut transaction = db.transaction();
-    transaction.put(&rocks, b"locked", b"b").unwrap();
+    let mut optimistic = db.optimistic_transaction();
     let refused = [
+        // First, so that a lock that was granted would make the writes behind it wait.
+        transaction.put(&rocks, b"a", b"b"),
+        transaction.delete(&rocks, b"a"),
+        transaction.get_for_update(&rocks, b"a").map(|_| ()),
+        transaction.lock_first(&rocks, ..).map(|_| ()),
+        optimistic.put(&rocks, b"a", b"b"),
+        optimistic.lock_first(&rocks, ..).map(|_| ()),
+        rocks.update(b"a", |_| Some(b"b")).map(|_| ()),
+        rocks.put_if_absent(b"a", b"b").map(|_| ()),
+        rocks.compare_and_put(b"a", b"b", b"c").map(|_| ()),
+        rocks.compare_and_delete(b"a", b"b").map(|_| ()),
         rocks.put(b"a", b"b"),
         rocks.delete(b"a"),
         rocks.single_delete(b"a"),
@@ -154,6 +165,7 @@ fn every_call_that_writes_is_refused() {
         rocks.ingest_tables(&["x"], lithify::TableTransfer::Copy).map(|_| ()),
         batch.commit(),
         transaction.commit(),
+        optimistic.commit(),
         db.sync(),
         db.flush(),
         db.drop_column_family("rocks"),
@@ -163,6 +175,7 @@ fn every_call_that_writes_is_refused() {
     for (index, result) in refused.into_iter().enumerate() {
         assert_eq!(result.unwrap_err().kind(), ErrorKind::ReadOnly, "call {index}");
     }
+    assert_eq!(db.stats().row_locks_held, 0);
     // A family with the options that it has is no change.
     assert_eq!(db.column_family("rocks", rocks.options()).unwrap().id(), rocks.id());
     assert_eq!(history.db.is_read_only().then_some(()), None);

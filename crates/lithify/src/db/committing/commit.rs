@@ -144,6 +144,8 @@ impl DbInner {
         if let Some(_unlocked) = self.rows.begin_unlocked() {
             return self.commit_checked(data, durability, checks);
         }
+        // Before it waits for rows: a database that takes no writes says so at once.
+        self.lifecycle.check_writable()?;
         let _locks = self.lock_rows_of(&data)?;
         self.commit_checked(data, durability, checks)
     }

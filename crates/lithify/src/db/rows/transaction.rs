@@ -195,6 +195,7 @@ impl Transaction {
         family: &ColumnFamily,
         range: impl Into<ScanRange>,
     ) -> Result<Option<(Slice, Slice)>> {
+        self.inner.lifecycle.check_writable()?;
         let mut rows = self.cursor(family, range)?;
         while rows.next()? {
             let row = RowId::new(family.id(), rows.key());
@@ -499,6 +500,7 @@ impl Transaction {
 
     fn lock(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
         self.check_family(family)?;
+        self.inner.lifecycle.check_writable()?;
         if self.reads.is_some() {
             return Ok(());
         }
