@@ -3,24 +3,49 @@
 //! The lock of the standard library (`flock` on Unix) belongs to the open file, so it also refuses a
 //! second open by the same process. The registry says so with the right words, and keeps a second
 //! attempt from opening the file at all: where `flock` is emulated by locks that belong to the process (network file systems),
-//! closing that second descriptor would release the first one's lock.
+//! closing that second descriptor would release the first one's lock. It knows a lock by its file, which may have
+//! several names, and by its place. The place stays taken if the file is removed: else whoever cleans up a
+//! directory in use would let this process open a database twice.
 
-use super::{Identity, platform};
+use super::{Identity, directory_path, platform};
 use crate::fs::FileLock;
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
+/// What nobody else in the process may lock while a lock is held.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Claim {
+    File(Identity),
+    /// A directory and a name in it. Its open file keeps the directory from being taken for another one.
+    Place(Identity, OsString),
+}
+
+impl Claim {
+    fn file(path: &Path) -> io::Result<Self> {
+        let metadata = std::fs::metadata(path)?;
+        Ok(Claim::File(platform::identity(&metadata, path)?))
+    }
+
+    fn place(path: &Path) -> io::Result<Self> {
+        let directory = directory_path(path.parent().unwrap_or(Path::new("")));
+        let metadata = std::fs::metadata(directory)?;
+        let identity = platform::identity(&metadata, directory)?;
+        Ok(Claim::Place(identity, path.file_name().unwrap_or_default().into()))
+    }
+}
+
 /// The locks that one process holds. A forked child has none of its parent's, and the parent's mutex may
 /// have been locked by a thread that the child does not have: it takes the next registry.
 struct Registry {
     /// The process that it belongs to; 0 before it belongs to any.
     process: AtomicU32,
-    held: Mutex<BTreeSet<Identity>>,
+    held: Mutex<BTreeSet<Claim>>,
     next: OnceLock<Box<Registry>>,
 }
 
@@ -33,7 +58,7 @@ impl Registry {
 
 static FIRST: Registry = Registry::new();
 
-fn held() -> MutexGuard<'static, BTreeSet<Identity>> {
+fn held() -> MutexGuard<'static, BTreeSet<Claim>> {
     let process = std::process::id();
     let mut registry = &FIRST;
     loop {
@@ -50,7 +75,7 @@ fn held() -> MutexGuard<'static, BTreeSet<Identity>> {
 
 pub(super) struct SystemLock {
     file: Option<File>,
-    identity: Identity,
+    claims: [Claim; 2],
     /// The process that took it.
     process: u32,
 }
@@ -63,8 +88,8 @@ impl SystemLock {
         // The registry stays locked until the outcome is known, so that two threads cannot both
         // find the place free.
         let mut held = held();
-        let present = std::fs::metadata(path).and_then(|found| platform::identity(&found, path));
-        if present.is_ok_and(|identity| held.contains(&identity)) {
+        let place = Claim::place(path).map_err(failed)?;
+        if held.contains(&place) || Claim::file(path).is_ok_and(|file| held.contains(&file)) {
             let what = "this process has it open already: close the other handle first";
             return Err(Error::new(ErrorKind::Locked, what).in_file(path));
         }
@@ -79,8 +104,9 @@ impl SystemLock {
             Err(TryLockError::Error(e)) => return Err(failed(e)),
         }
         name_holder(&file).map_err(failed)?;
-        held.insert(identity);
-        Ok(SystemLock { file: Some(file), identity, process: std::process::id() })
+        let claims = [place, Claim::File(identity)];
+        held.extend(claims.iter().cloned());
+        Ok(SystemLock { file: Some(file), claims, process: std::process::id() })
     }
 }
 
@@ -88,12 +114,15 @@ impl SystemLock {
 pub(super) fn is_locked(path: &Path) -> Result<bool> {
     let failed = |e| Error::io("cannot ask for the lock", path, e);
     let held = held();
+    if Claim::place(path).is_ok_and(|place| held.contains(&place)) {
+        return Ok(true);
+    }
     let file = match File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.map_err(failed)?,
     };
     let metadata = file.metadata().map_err(failed)?;
-    if held.contains(&platform::identity(&metadata, path).map_err(failed)?) {
+    if held.contains(&Claim::File(platform::identity(&metadata, path).map_err(failed)?)) {
         return Ok(true);
     }
     // A shared lock needs no file that can be written, and goes when the file is closed.
@@ -131,7 +160,7 @@ impl Drop for SystemLock {
         if let Some(file) = self.file.take() {
             let _ = file.unlock();
         }
-        held.remove(&self.identity);
+        self.claims.iter().for_each(|claim| drop(held.take(claim)));
     }
 }
 

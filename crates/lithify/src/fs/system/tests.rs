@@ -48,6 +48,45 @@ fn a_lock_through_another_name_is_the_same_lock() {
     assert_eq!(SystemFileSystem.lock(&link).err().unwrap().kind(), ErrorKind::Locked);
 }
 
+/// Whoever cleans up may remove the file while the lock is held, or the directory with it.
+#[test]
+fn a_lock_whose_file_was_removed_is_still_held() {
+    let directory = tempfile::tempdir().unwrap();
+    let (home, moved) = (directory.path().join("home"), directory.path().join("moved"));
+    std::fs::create_dir(&home).unwrap();
+    let path = home.join("LOCK");
+    let lock = SystemFileSystem.lock(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let error = SystemFileSystem.lock(&path).err().unwrap();
+    assert!(error.to_string().contains("this process has it open already"), "{error}");
+    assert!(SystemFileSystem.is_locked(&path).unwrap());
+    assert!(!path.exists(), "a refused attempt makes no file");
+    drop(SystemFileSystem.lock(&home.join("OTHER")).unwrap());
+    if cfg!(unix) {
+        std::fs::rename(&home, &moved).unwrap();
+        assert!(SystemFileSystem.lock(&moved.join("LOCK")).is_err(), "under another name");
+        std::fs::create_dir(&home).unwrap();
+        drop(SystemFileSystem.lock(&path).unwrap());
+    }
+    drop(lock);
+    let there = if moved.exists() { moved } else { home };
+    drop(SystemFileSystem.lock(&there.join("LOCK")).unwrap());
+}
+
+/// The number of a directory that was removed must not come back while its lock is held.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_directory_made_anew_is_another_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path().join("home");
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        std::fs::create_dir(&home).unwrap();
+        held.push(SystemFileSystem.lock(&home.join("LOCK")).unwrap());
+        std::fs::remove_dir_all(&home).unwrap();
+    }
+}
+
 #[test]
 fn writes_that_stop_short_are_continued() {
     let pieces = [&b""[..], b"0123", b"", b"456789", b"ab", b"", b"c", b""];
