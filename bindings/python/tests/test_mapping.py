@@ -183,7 +183,9 @@ def test_merge_operators_that_come_with_the_engine(db: lithify.Db) -> None:
     assert lists[b"names"] == b"anne,bob,"
     with pytest.raises(lithify.InvalidArgumentError, match="merge"):
         db.merge(b"a", b"b")
+    with pytest.raises(lithify.InvalidArgumentError, match="8 bytes"):
+        counts.merge(b"visits", b"short")
+    counts[b"bad"] = b"short"
+    counts.merge(b"bad", bytes(8))
     with pytest.raises(lithify.MergeError):
-        counts.merge(b"bad", b"short")
-        counts.merge(b"bad", b"short")
         counts[b"bad"]

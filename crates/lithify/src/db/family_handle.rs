@@ -179,9 +179,10 @@ impl ColumnFamily {
     /// value of all operands and what was put before them, when it is read, flushed or compacted.
     ///
     /// # Errors
-    /// `InvalidArgument` if the family has no merge operator; as [`ColumnFamily::put`].
+    /// `InvalidArgument` if the family has no merge operator, or an operand is not as long as
+    /// [`crate::MergeOperator::add`] needs it; as [`ColumnFamily::put`].
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.family.check_merges()?;
+        self.family.check_operand(operand.as_ref())?;
         self.inner.write_one(&self.family, ValueKind::Merge, key.as_ref(), operand.as_ref())
     }
 
@@ -267,7 +268,8 @@ impl ColumnFamily {
     }
 
     /// A cursor over the rows of a range of keys, as of now. It lends keys and values and
-    /// allocates nothing per row; [`Cursor::iter`] is there for convenience.
+    /// allocates nothing per row; [`Cursor::iter`] is there for convenience. An error does not end it:
+    /// place it again, behind the row that cannot be read if it is one.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -330,7 +332,8 @@ impl ColumnFamily {
     }
 
     /// All rows in the order of their keys, as of now, as an iterator that owns what it gives:
-    /// from both ends, and for as long as anybody likes. [`ColumnFamily::cursor`] copies nothing.
+    /// from both ends, and for as long as anybody likes. It ends with its first error, though there may be
+    /// rows behind. [`ColumnFamily::cursor`] copies nothing, and goes on after an error.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();

@@ -69,6 +69,12 @@ impl FamilyRows {
         self.operator.load_full()
     }
 
+    /// Refuses an operand that could never be folded.
+    #[inline]
+    pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        self.operator.load().check_operand(operand)
+    }
+
     pub(crate) fn set_operator(&self, operator: MergeOperator) {
         self.operator.store(Arc::new(operator));
     }

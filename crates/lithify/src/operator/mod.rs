@@ -36,6 +36,8 @@ enum Rule {
 
 struct Named {
     name: Box<str>,
+    /// How long an operand is, where one of another length could never be folded.
+    operand_bytes: Option<usize>,
     /// `None` if the operator is known by name only: its code was not given yet.
     rule: Option<Rule>,
 }
@@ -71,7 +73,8 @@ impl MergeOperator {
         MergeOperator(None)
     }
 
-    /// The sum of integers of 8 bytes, little-endian, signed or not; it wraps around.
+    /// The sum of integers of 8 bytes, little-endian, signed or not; it wraps around. A merge of an
+    /// operand of another length is refused.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -85,11 +88,16 @@ impl MergeOperator {
     /// # Ok::<(), lithify::Error>(())
     /// ```
     pub fn add() -> Self {
-        MergeOperator::associative("add", |_, older, newer| {
+        let add = |_: &[u8], older: &[u8], newer: &[u8]| {
             let (older, newer) = (older.try_into().ok()?, newer.try_into().ok()?);
             let sum = u64::from_le_bytes(older).wrapping_add(u64::from_le_bytes(newer));
             Some(sum.to_le_bytes().to_vec())
-        })
+        };
+        MergeOperator(Some(Arc::new(Named {
+            name: "add".into(),
+            operand_bytes: Some(size_of::<u64>()),
+            rule: Some(Rule::Associative(Box::new(add))),
+        })))
     }
 
     /// The bytes of all operands, one behind the other.
@@ -124,7 +132,7 @@ impl MergeOperator {
     }
 
     fn named(name: &str, rule: Option<Rule>) -> Self {
-        MergeOperator(Some(Arc::new(Named { name: name.into(), rule })))
+        MergeOperator(Some(Arc::new(Named { name: name.into(), operand_bytes: None, rule })))
     }
 
     /// One that comes with the engine.
@@ -155,6 +163,27 @@ impl MergeOperator {
     /// Whether any two operands can be combined without the value below them.
     pub(crate) fn is_associative(&self) -> bool {
         matches!(self.rule(), Some(Rule::Associative(_)))
+    }
+
+    /// Refuses an operand that could never be folded, as far as the engine knows.
+    ///
+    /// # Errors
+    /// `InvalidArgument`.
+    #[inline]
+    pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        match self.0.as_ref().and_then(|named| named.operand_bytes) {
+            Some(length) if length != operand.len() => Err(self.unfit(length, operand)),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn unfit(&self, length: usize, operand: &[u8]) -> Error {
+        Error::invalid(format!(
+            "the merge operator {:?} cannot fold this operand",
+            self.to_string()
+        ))
+        .expected(format_args!("{length} bytes"), operand.len())
     }
 
     fn rule(&self) -> Option<&Rule> {

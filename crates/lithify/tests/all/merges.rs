@@ -246,6 +246,37 @@ fn operands_that_the_operator_refuses_stay_and_stop_nothing() {
     assert_eq!(value_of(&family, "bad").unwrap(), "34");
 }
 
+/// A row with such an operand could not be read until it is put again.
+#[test]
+fn operands_that_the_engine_cannot_add_are_refused_at_once() {
+    let parts = Parts::new(11);
+    let (db, family) = open(&parts, MergeOperator::add());
+    let one = 1_u64.to_le_bytes();
+    family.merge("a", one).unwrap();
+    for operand in [&b""[..], b"1", &one[..7], b"123456789"] {
+        let refused = family.merge("a", operand).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+        let text = refused.to_string();
+        assert!(text.contains("add") && text.contains("8 bytes"), "{text}");
+        let mut batch = db.batch();
+        batch.merge(&family, "a", one).merge(&family, "a", operand);
+        assert_eq!(batch.commit().unwrap_err().kind(), ErrorKind::InvalidArgument);
+        let mut transaction = db.transaction();
+        assert!(transaction.merge(&family, "a", operand).is_err());
+        transaction.merge(&family, "a", one).unwrap();
+        transaction.commit().unwrap();
+    }
+    assert_eq!(family.get("a").unwrap().unwrap(), 5_u64.to_le_bytes());
+    // A program's own of that name may take others.
+    let own = MergeOperator::associative("add", |_, older, newer| Some([older, newer].concat()));
+    family.supply_merge_operator(own).unwrap();
+    family.merge("b", "1").unwrap();
+    assert_eq!(family.get("b").unwrap().unwrap(), "1");
+    let sums = CfOptions { merge_operator: MergeOperator::add(), ..options(MergeOperator::none()) };
+    db.column_family("default", sums).unwrap();
+    assert_eq!(db.merge("a", "1").unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
 #[test]
 fn transactions_merge_under_their_lock_and_ingest_goes_below() {
     let parts = Parts::new(7);

@@ -330,15 +330,15 @@ impl Batch<'_> {
         self.push(family, ValueKind::Delete, key.as_ref(), &[])
     }
 
-    /// Adds an operand to a key; see [`ColumnFamily::merge`]. A family without merge operator is
-    /// reported by the commit.
+    /// Adds an operand to a key; see [`ColumnFamily::merge`]. A family without merge operator, or
+    /// an operand that it refuses, is reported by the commit.
     pub fn merge(
         &mut self,
         family: &ColumnFamily,
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> &mut Self {
-        match family.family.check_merges() {
+        match family.family.check_operand(operand.as_ref()) {
             Ok(()) => self.push(family, ValueKind::Merge, key.as_ref(), operand.as_ref()),
             Err(error) => {
                 self.data.fail(error);

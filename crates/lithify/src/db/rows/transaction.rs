@@ -345,7 +345,7 @@ impl Transaction {
         key: impl AsRef<[u8]>,
         operand: impl AsRef<[u8]>,
     ) -> Result<()> {
-        family.family.check_merges()?;
+        family.family.check_operand(operand.as_ref())?;
         self.write(family, ValueKind::Merge, key.as_ref(), operand.as_ref())
     }
 

@@ -390,7 +390,7 @@ impl Family {
         }
     }
 
-    /// Refuses operands that nothing would fold.
+    /// Refuses operands where nothing would fold them.
     pub(crate) fn check_merges(&self) -> Result<()> {
         match self.options.load().merge_operator.is_none() {
             false => Ok(()),
@@ -400,6 +400,12 @@ impl Family {
                 self.name
             ))),
         }
+    }
+
+    /// Refuses an operand that nothing could fold: a row with one could not be read any more.
+    pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
+        self.check_merges()?;
+        self.rows.check_operand(operand)
     }
 
     pub(crate) fn check_alive(&self) -> Result<()> {
