@@ -28,7 +28,7 @@ fn call(
             let new = value.map(Value::bytes);
             handle.update(key, |old| {
                 seen = Some(old);
-                new
+                new.clone()
             })?;
             Ok((seen, true))
         }

@@ -74,7 +74,7 @@ impl Db {
     pub fn update<V: AsRef<[u8]>>(
         &self,
         key: impl AsRef<[u8]>,
-        change: impl FnOnce(Option<Slice>) -> Option<V>,
+        change: impl FnMut(Option<Slice>) -> Option<V>,
     ) -> Result<Option<V>> {
         self.default_family()?.update(key, change)
     }

@@ -3,6 +3,8 @@
 
 use crate::support::{PATH, Parts, small_options};
 use lithify::{CfOptions, ColumnFamily, Db, ErrorKind, Options, Slice};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 fn setting() -> (Parts, Db, ColumnFamily) {
     let parts = Parts::new(1);
@@ -59,6 +61,94 @@ fn conditional_puts_look_at_what_is_there() {
     assert_eq!(rows.get("a").unwrap().unwrap(), "3");
     assert!(rows.compare_and_delete("a", "3").unwrap());
     assert_eq!(rows.get("a").unwrap(), None);
+}
+
+/// Range deletes and ingests take no row locks. An update that read the row before one of them reads it
+/// again.
+#[test]
+fn no_range_write_comes_between_read_and_write_of_an_update() {
+    let (_parts, db, rows) = setting();
+    let ingest = |value: &str| {
+        let mut ingest = rows.ingest().unwrap();
+        ingest.put("m", value).unwrap();
+        ingest.commit().unwrap();
+    };
+    let delete_in_batch = || {
+        let mut batch = db.batch();
+        batch.put(&rows, "other", "1").delete_range(&rows, "m", "n");
+        batch.commit().unwrap();
+    };
+    let range_writes: [(&dyn Fn(), Option<&str>); 3] = [
+        (&|| rows.delete_range("a", "z").unwrap(), None),
+        (&delete_in_batch, None),
+        (&|| ingest("ingested"), Some("ingested")),
+    ];
+    for (write, then) in range_writes {
+        rows.put("m", "5").unwrap();
+        let mut seen = Vec::new();
+        let new = rows.update("m", |old| {
+            let old = old.map(|old| String::from_utf8(old.to_vec()).unwrap());
+            if seen.is_empty() {
+                write();
+            }
+            seen.push(old.clone());
+            old.map(|old| old + "+")
+        });
+        assert_eq!(seen, [Some("5".to_string()), then.map(str::to_string)]);
+        assert_eq!(new.unwrap(), then.map(|then| then.to_string() + "+"));
+    }
+    // One before is none between, and one of another family neither.
+    let other = db.column_family("other", CfOptions::default()).unwrap();
+    rows.delete_range("a", "z").unwrap();
+    let mut calls = 0;
+    let change = |_: Option<Slice>| {
+        calls += 1;
+        other.delete_range("a", "z").unwrap();
+        Some("1")
+    };
+    rows.update("m", change).unwrap();
+    assert_eq!(calls, 1);
+    assert!(rows.compare_and_put("m", "1", "2").unwrap() && !rows.put_if_absent("m", "3").unwrap());
+    // It gives up where there always is one.
+    let refused = rows.update("m", |_| {
+        rows.delete_range("a", "z").unwrap();
+        Some("1")
+    });
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(rows.get("m").unwrap(), None);
+    assert_eq!(db.stats().row_locks_held, 0);
+}
+
+/// A count that a range delete removes begins anew: it is never larger than the updates since.
+#[test]
+fn updates_beside_range_deletes_bring_nothing_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::open(directory.path(), Options::default()).unwrap();
+    let rows = db.column_family("rows", CfOptions::default()).unwrap();
+    let [begun, ended] = [(); 2].map(|()| AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                begun.fetch_add(1, Ordering::SeqCst);
+                rows.update("count", |old| Some((number(old) + 1).to_be_bytes())).unwrap();
+                ended.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        for _ in 0..300 {
+            let (target, before) = (ended.load(Ordering::SeqCst) + 20, Instant::now());
+            while ended.load(Ordering::SeqCst) < target && before.elapsed().as_secs() < 5 {
+                std::thread::yield_now();
+            }
+            let ended_before = ended.load(Ordering::SeqCst);
+            rows.delete_range("a", "z").unwrap();
+            let count = number(rows.get("count").unwrap());
+            let since = begun.load(Ordering::SeqCst) - ended_before;
+            assert!(count <= since, "{count} of {since}");
+        }
+        is_over.store(true, Ordering::SeqCst);
+    });
+    assert_eq!(db.stats().row_locks_held, 0);
 }
 
 #[test]

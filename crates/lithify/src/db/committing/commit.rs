@@ -37,8 +37,16 @@ const TIMED_ENTRIES_MIN: u32 = 64;
 pub(crate) struct Pending {
     data: BatchData,
     sync: bool,
-    /// Of an optimistic transaction.
-    checks: Option<Box<Checks>>,
+    condition: Option<Condition>,
+}
+
+/// What has to hold when a batch is given its sequence numbers; else it is refused with
+/// [`ErrorKind::Conflict`].
+pub(crate) enum Condition {
+    /// Nothing was written that an optimistic transaction has read.
+    Reads(Box<Checks>),
+    /// No range of the family was written with a higher number: that takes no row locks.
+    Ranges(Arc<Family>, SequenceNumber),
 }
 
 /// The queue in front of the leader.
@@ -133,21 +141,21 @@ impl DbInner {
         self.write_checked(data, durability, None)
     }
 
-    /// As [`DbInner::write_plain`], if nothing was written that the checks name.
+    /// As [`DbInner::write_plain`], if a condition holds.
     pub(crate) fn write_checked(
         self: &Arc<Self>,
         data: BatchData,
         durability: Option<Durability>,
-        checks: Option<Box<Checks>>,
+        condition: Option<Condition>,
     ) -> Result<()> {
         data.check()?;
         if let Some(_unlocked) = self.rows.begin_unlocked() {
-            return self.commit_checked(data, durability, checks);
+            return self.commit_if(data, durability, condition);
         }
         // Before it waits for rows: a database that takes no writes says so at once.
         self.lifecycle.check_writable()?;
         let _locks = self.lock_rows_of(&data)?;
-        self.commit_checked(data, durability, checks)
+        self.commit_if(data, durability, condition)
     }
 
     fn lock_rows_of(&self, data: &BatchData) -> Result<PlainLocks<'_>> {
@@ -178,14 +186,15 @@ impl DbInner {
         data: BatchData,
         durability: Option<Durability>,
     ) -> Result<()> {
-        self.commit_checked(data, durability, None)
+        self.commit_if(data, durability, None)
     }
 
-    fn commit_checked(
+    /// As [`DbInner::commit`], if a condition holds.
+    pub(crate) fn commit_if(
         self: &Arc<Self>,
         mut data: BatchData,
         durability: Option<Durability>,
-        checks: Option<Box<Checks>>,
+        condition: Option<Condition>,
     ) -> Result<()> {
         data.check()?;
         self.lifecycle.check_writable()?;
@@ -206,7 +215,7 @@ impl DbInner {
             sample = Some(self.ledger.time_call(Cause::UserWrite, clock));
         }
         stalls.writer_begins(clock.now_us());
-        let result = self.enqueue(Pending { data, sync, checks });
+        let result = self.enqueue(Pending { data, sync, condition });
         match &result {
             Ok(()) => stalls.writer_ends(),
             Err(_) => {
@@ -263,28 +272,43 @@ impl DbInner {
         })
     }
 
-    /// Leaves out of a group the optimistic transactions that read what was written since, be it by those
-    /// before them in the group, and notes what the others write.
+    /// Leaves out of a group the batches whose condition does not hold, be it for what those before them
+    /// in the group write, and notes what the others write.
     #[inline]
-    fn check_reads(&self, writer: &mut Writer, group: &mut Group<Pending>) {
-        if !self.commits.notes_recent(writer) {
-            return;
+    fn check_conditions(&self, writer: &mut Writer, group: &mut Group<Pending>) {
+        let notes = self.commits.notes_recent(writer);
+        if notes || group.items().any(|pending| pending.condition.is_some()) {
+            self.check_each(writer, group, notes);
         }
+    }
+
+    fn check_each(&self, writer: &mut Writer, group: &mut Group<Pending>, notes: bool) {
         let mut sequence = writer.last_sequence;
+        let mut writes_ranges = false;
         let recent = &mut writer.recent;
         group.refuse(|pending| {
-            if let Some(checks) = &pending.checks {
-                recent.check(checks).inspect_err(|_| {
-                    self.ledger.count(Counter::Conflicts, 1);
-                })?;
-            }
+            let holds = match &pending.condition {
+                Some(Condition::Reads(checks)) => recent.check(checks),
+                Some(Condition::Ranges(family, since)) => {
+                    check_ranges(writes_ranges || family.last_range_write() > *since)
+                }
+                None => Ok(()),
+            };
+            holds.inspect_err(|_| {
+                self.ledger.count(Counter::Conflicts, 1);
+            })?;
             for entry in pending.data.entries().flatten() {
                 sequence += 1;
-                recent.note(&entry, sequence);
+                writes_ranges |= entry.kind == ValueKind::RangeDelete;
+                if notes {
+                    recent.note(&entry, sequence);
+                }
             }
             Ok(())
         });
-        recent.trim(sequence, &self.workshop.budget);
+        if notes {
+            recent.trim(sequence, &self.workshop.budget);
+        }
     }
 
     fn apply_group(
@@ -293,7 +317,7 @@ impl DbInner {
         group: &mut Group<Pending>,
     ) -> Result<()> {
         self.lifecycle.check_writable()?;
-        self.check_reads(writer, group);
+        self.check_conditions(writer, group);
         let clock = &*self.world.environment;
         let count: u64 = group.items().map(|pending| u64::from(pending.data.count())).sum();
         let first_sequence = writer.last_sequence + 1;
@@ -403,6 +427,7 @@ impl DbInner {
                             });
                             let range = (entry.key, entry.value);
                             memory.delete_range(&mut memtable, range, sequence, readers);
+                            family.note_range_write(sequence);
                         }
                         kind => {
                             if cuts && is_row(kind) {
@@ -444,6 +469,17 @@ impl DbInner {
         if let Some(care) = writer.wal.care(self) {
             self.jobs.submit(Box::new(care));
         }
+    }
+}
+
+/// Refuses the change of a row beside which ranges were written.
+fn check_ranges(were_written: bool) -> Result<()> {
+    match were_written {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorKind::Conflict,
+            "a range of the column family was deleted or ingested between read and write: retry",
+        )),
     }
 }
 

@@ -172,6 +172,7 @@ impl DbInner {
         writer.recent.trim(sequence, &self.workshop.budget);
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
         family.take_version(&state, &[]);
+        family.note_range_write(sequence);
         writer.last_sequence = sequence;
         self.visibility.publish(sequence);
         Ok((sequence, levels))

@@ -12,8 +12,9 @@
 //! run one after the other. It waits only for rows that pessimistic ones have locked, and only in
 //! its commit.
 
-use crate::base::{ColumnFamilyId, Slice, Trailer, ValueKind, lock};
+use crate::base::{ColumnFamilyId, SequenceNumber, Slice, Trailer, ValueKind, lock};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
+use crate::db::committing::commit::Condition;
 use crate::db::committing::recent::{Checks, ReadSet};
 use crate::db::family_handle::ColumnFamily;
 use crate::db::inner::DbInner;
@@ -22,6 +23,7 @@ use crate::db::reading::iter::Iter;
 use crate::db::reading::read::OwnWrites;
 use crate::db::reading::snapshot::Snapshot;
 use crate::db::rows::locks::{Grant, OwnerId, RowId};
+use crate::db::tree::family::Family;
 use crate::iter::OWN_SEQUENCE_MIN;
 use crate::memtable::MemTable;
 use crate::options::Durability;
@@ -67,6 +69,8 @@ pub struct Transaction {
     /// What was read, if it is an optimistic one.
     reads: Option<Arc<Mutex<ReadSet>>>,
     lock_timeout_us: u64,
+    /// Whose ranges must not have been written since, if it changes one row and sees no conflict else.
+    unless_ranges: Option<(Arc<Family>, SequenceNumber)>,
     is_committed: bool,
 }
 
@@ -93,6 +97,7 @@ impl Transaction {
             reads_at_snapshot: false,
             reads: None,
             lock_timeout_us,
+            unless_ranges: None,
             is_committed: false,
         }
     }
@@ -153,7 +158,9 @@ impl Transaction {
         self.snapshot.as_ref().filter(|_| self.reads_at_snapshot)
     }
 
-    /// Locks a row, then reads it: own write if there is one, else the newest committed value.
+    /// Locks a row, then reads it: own write if there is one, else the newest committed value. Range
+    /// deletes and ingests take no row locks and may change it nevertheless. Only a transaction that reads
+    /// at a snapshot notices, at its next lock of the row.
     ///
     /// # Errors
     /// [`ErrorKind::LockTimeout`], [`ErrorKind::Deadlock`] and [`ErrorKind::Conflict`]: roll back,
@@ -168,9 +175,26 @@ impl Transaction {
         self.get(family, key)
     }
 
+    /// The same, for a commit that is refused with [`ErrorKind::Conflict`] if a range of the family was
+    /// deleted or ingested meanwhile: the lock of a row keeps nobody from that.
+    pub(crate) fn get_exclusively(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+    ) -> Result<Option<Slice>> {
+        self.lock(family, key)?;
+        // Before the read: what is published later, with a higher number, it may have missed.
+        self.unless_ranges = Some((Arc::clone(&family.family), self.inner.visibility.last()));
+        self.get(family, key)
+    }
+
     /// Locks the first row of a range that nobody else has locked, and reads it; `None` if there is
     /// no such row. Rows that others have locked are passed over at once, as with SQL's
-    /// `FOR UPDATE SKIP LOCKED`: so the workers of a queue take their next job.
+    /// `FOR UPDATE SKIP LOCKED`: so the workers of a queue take their next job. A row that the
+    /// transaction itself has locked is not passed over: a second call gives the same row, until it is
+    /// deleted. In an optimistic transaction nothing is locked: two of them may be given one row, and
+    /// only one commits. Range deletes and ingests heed no lock, as for
+    /// [`Transaction::get_for_update`].
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -440,9 +464,14 @@ impl Transaction {
             (Some(reads), Some(snapshot)) if !data.is_empty() => {
                 let reads = std::mem::take(&mut *lock(reads));
                 let checks = Box::new(Checks { snapshot: snapshot.moment.sequence, reads });
-                self.inner.write_checked(data, durability, Some(checks))?;
+                let condition = Some(Condition::Reads(checks));
+                self.inner.write_checked(data, durability, condition)?;
             }
-            _ => self.inner.commit(data, durability)?,
+            _ => {
+                let ranges = self.unless_ranges.take();
+                let condition = ranges.map(|(family, since)| Condition::Ranges(family, since));
+                self.inner.commit_if(data, durability, condition)?;
+            }
         }
         self.is_committed = true;
         Ok(())

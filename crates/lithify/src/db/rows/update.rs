@@ -1,18 +1,25 @@
 //! Writes that depend on what is there: each is a transaction on one row.
 //!
-//! Owns nothing. The row is locked from the read to the commit, so nobody changes it in between.
+//! Owns nothing. The row is locked from the read to the commit, so nobody changes it in between. Range
+//! deletes and ingests take no row locks. So the commit is refused if there was one in the family, and
+//! all is done again.
 
-use crate::Result;
 use crate::base::Slice;
 use crate::db::family_handle::ColumnFamily;
 use crate::db::rows::transaction::Transaction;
+use crate::{ErrorKind, Result};
 use std::sync::Arc;
 
+/// So often a change is tried before its conflict is the caller's.
+const ATTEMPTS_MAX: usize = 100;
+
 /// Writes that depend on what is there. The row is locked meanwhile: no other write comes between,
-/// in a transaction or not. From the first of them on, plain writes take row locks too.
+/// in a transaction or not. Where a range of the family is deleted or ingested meanwhile, the row is read
+/// again, up to 100 times: then the error is [`crate::ErrorKind::Conflict`]. From the first of them on, plain writes take row locks too.
 impl ColumnFamily {
     /// Sets a row to what `change` makes of it, or removes it where that gives `None`; returns what
-    /// `change` gave. Others that write the row wait meanwhile, so `change` is better short.
+    /// `change` gave. Others that write the row wait meanwhile, so `change` is better short. It is called
+    /// again where ranges were written meanwhile.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -33,20 +40,21 @@ impl ColumnFamily {
     pub fn update<V: AsRef<[u8]>>(
         &self,
         key: impl AsRef<[u8]>,
-        change: impl FnOnce(Option<Slice>) -> Option<V>,
+        mut change: impl FnMut(Option<Slice>) -> Option<V>,
     ) -> Result<Option<V>> {
         let key = key.as_ref();
-        let mut transaction = self.row_transaction();
-        let old = transaction.get_for_update(self, key)?;
-        let was_there = old.is_some();
-        let new = change(old);
-        match &new {
-            Some(value) => transaction.put(self, key, value)?,
-            None if was_there => transaction.delete(self, key)?,
-            None => {}
-        }
-        transaction.commit()?;
-        Ok(new)
+        self.change_row(|mut transaction| {
+            let old = transaction.get_exclusively(self, key)?;
+            let was_there = old.is_some();
+            let new = change(old);
+            match &new {
+                Some(value) => transaction.put(self, key, value)?,
+                None if was_there => transaction.delete(self, key)?,
+                None => {}
+            }
+            transaction.commit()?;
+            Ok(new)
+        })
     }
 
     /// Sets the value of a key that has none; false if it has one, which stays.
@@ -54,14 +62,15 @@ impl ColumnFamily {
     /// # Errors
     /// As [`ColumnFamily::update`].
     pub fn put_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
-        let key = key.as_ref();
-        let mut transaction = self.row_transaction();
-        let is_absent = transaction.get_for_update(self, key)?.is_none();
-        if is_absent {
-            transaction.put(self, key, value)?;
-            transaction.commit()?;
-        }
-        Ok(is_absent)
+        let (key, value) = (key.as_ref(), value.as_ref());
+        self.change_row(|mut transaction| {
+            let is_absent = transaction.get_exclusively(self, key)?.is_none();
+            if is_absent {
+                transaction.put(self, key, value)?;
+                transaction.commit()?;
+            }
+            Ok(is_absent)
+        })
     }
 
     /// Sets the value of a key if it is `expected` now; false if it is not, and the value stays.
@@ -85,6 +94,7 @@ impl ColumnFamily {
         expected: impl AsRef<[u8]>,
         value: impl AsRef<[u8]>,
     ) -> Result<bool> {
+        let value = value.as_ref();
         self.if_it_is(key.as_ref(), expected.as_ref(), |transaction, key| {
             transaction.put(self, key, value)
         })
@@ -108,19 +118,30 @@ impl ColumnFamily {
         &self,
         key: &[u8],
         expected: &[u8],
-        write: impl FnOnce(&mut Transaction, &[u8]) -> Result<()>,
+        write: impl Fn(&mut Transaction, &[u8]) -> Result<()>,
     ) -> Result<bool> {
-        let mut transaction = self.row_transaction();
-        let is_expected = transaction.get_for_update(self, key)?.is_some_and(|old| old == expected);
-        if is_expected {
-            write(&mut transaction, key)?;
-            transaction.commit()?;
-        }
-        Ok(is_expected)
+        self.change_row(|mut transaction| {
+            let old = transaction.get_exclusively(self, key)?;
+            let is_expected = old.is_some_and(|old| old == expected);
+            if is_expected {
+                write(&mut transaction, key)?;
+                transaction.commit()?;
+            }
+            Ok(is_expected)
+        })
     }
 
-    fn row_transaction(&self) -> Transaction {
+    /// Does what `attempt` does in a transaction, until no range is written meanwhile.
+    fn change_row<T>(&self, mut attempt: impl FnMut(Transaction) -> Result<T>) -> Result<T> {
         self.inner.begin_transactions();
-        Transaction::new(Arc::clone(&self.inner))
+        let mut attempts = 1;
+        loop {
+            match attempt(Transaction::new(Arc::clone(&self.inner))) {
+                Err(error) if error.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                }
+                done => return done,
+            }
+        }
     }
 }

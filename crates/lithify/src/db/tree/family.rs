@@ -184,6 +184,8 @@ pub(crate) struct Family {
     /// Held while the view is replaced.
     replacing: Mutex<()>,
     dropped: AtomicBool,
+    /// The sequence number of the last range delete or ingest: these take no row locks.
+    last_range_write: AtomicU64,
 }
 
 impl Family {
@@ -213,6 +215,7 @@ impl Family {
             cursors: Mutex::new(cursors),
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
+            last_range_write: AtomicU64::new(0),
         })
     }
 
@@ -365,6 +368,16 @@ impl Family {
             immutable: Vec::new(),
             version: Arc::new(Version::empty(view.version.level_count())),
         });
+    }
+
+    /// Notes a range delete or an ingest before it is visible. The caller holds the writer.
+    pub(crate) fn note_range_write(&self, sequence: SequenceNumber) {
+        self.last_range_write.store(sequence, Ordering::Relaxed);
+    }
+
+    /// The sequence number of the last range delete or ingest. The caller holds the writer.
+    pub(crate) fn last_range_write(&self) -> SequenceNumber {
+        self.last_range_write.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_dropped(&self) -> bool {
