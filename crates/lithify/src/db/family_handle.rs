@@ -269,7 +269,7 @@ impl ColumnFamily {
 
     /// A cursor over the rows of a range of keys, as of now. It lends keys and values and
     /// allocates nothing per row; [`Cursor::iter`] is there for convenience. An error does not end it:
-    /// place it again, behind the row that cannot be read if it is one.
+    /// place it again, for example behind the row that cannot be read.
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
@@ -334,6 +334,10 @@ impl ColumnFamily {
     /// All rows in the order of their keys, as of now, as an iterator that owns what it gives:
     /// from both ends, and for as long as anybody likes. It ends with its first error, though there may be
     /// rows behind. [`ColumnFamily::cursor`] copies nothing, and goes on after an error.
+    ///
+    /// It shows the rows of when it was made, and holds files from its first step on. If the database is
+    /// closed or the family dropped before that step, its first item is an error of kind
+    /// [`crate::ErrorKind::Closed`].
     ///
     /// ```
     /// # let directory = tempfile::tempdir().unwrap();
