@@ -65,7 +65,7 @@ impl ErrorKind {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     what: String,
@@ -76,7 +76,8 @@ struct Inner {
 }
 
 /// An error of the engine: kind, what, where, expected and found, source. Cheap to clone, so that
-/// every waiter of a failed group commit gets the same one.
+/// every waiter of a failed group commit gets the same one. `Debug` prints the text, too, so that a `main` that
+/// returns an error shows it.
 ///
 /// ```
 /// use lithify::{Error, ErrorKind};
@@ -84,8 +85,9 @@ struct Inner {
 /// assert_eq!(error.kind(), ErrorKind::Corruption);
 /// assert_eq!(error.to_string(),
 ///     "corruption: block checksum, in 7.sst at offset 4096: expected 1, found 2");
+/// assert_eq!(format!("{error:?}"), error.to_string());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
 impl Error {
@@ -246,6 +248,12 @@ impl fmt::Display for Error {
             write!(f, ": {source}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

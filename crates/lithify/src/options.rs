@@ -378,8 +378,12 @@ fn check_range(name: &str, value: u64, range: RangeInclusive<u64>, unit: &str) -
     if range.contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid(format!("the option {name} is out of its range"))
-        .expected(format_args!("{} to {} {unit}", range.start(), range.end()), value))
+    let (first, last) = range.into_inner();
+    let expected = match unit {
+        "factor" | "boolean" => format!("a {unit} of {first} to {last}"),
+        _ => format!("{first} to {last} {unit}"),
+    };
+    Err(Error::invalid(format!("the option {name} is out of its range")).expected(expected, value))
 }
 
 impl Options {

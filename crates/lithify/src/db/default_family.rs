@@ -62,7 +62,8 @@ impl Db {
         match self.default_family_if_there()? {
             Some(family) => family.merge(key, operand),
             None => Err(Error::invalid(format!(
-                "the column family {DEFAULT_FAMILY:?} is not there: open it with a merge operator"
+                "the column family {DEFAULT_FAMILY:?} is not there: open the family with \
+                 CfOptions::merge_operator"
             ))),
         }
     }

@@ -184,9 +184,11 @@ impl NextState {
                 advance("log number", &mut family.log_number, *log_number)
             }
             Change::SetOptions { id, options } => {
-                if options.len() > FAMILY_OPTIONS_SIZE_MAX {
-                    return Err(Error::limit("the column family's options are too long"));
-                }
+                check_length(
+                    "the length of a column family's options",
+                    options,
+                    FAMILY_OPTIONS_SIZE_MAX,
+                )?;
                 self.family(*id)?.options = options.as_slice().into();
                 Ok(())
             }
@@ -227,9 +229,12 @@ impl NextState {
                 "a column family needs a name and 1 to {LEVEL_COUNT_MAX} levels"
             )));
         }
-        if name.len() > FAMILY_NAME_SIZE_MAX || options.len() > FAMILY_OPTIONS_SIZE_MAX {
-            return Err(Error::limit("the column family's name or options are too long"));
-        }
+        check_length(
+            "the length of a column family's name",
+            name.as_bytes(),
+            FAMILY_NAME_SIZE_MAX,
+        )?;
+        check_length("the length of a column family's options", options, FAMILY_OPTIONS_SIZE_MAX)?;
         if id < self.state.next_family_id {
             return Err(exists(format!("column family id {id} was used before")));
         }
@@ -348,6 +353,14 @@ fn no_family(id: ColumnFamilyId) -> Error {
 
 fn no_level(level: Level) -> Error {
     Error::new(ErrorKind::NotFound, format!("no level {level}"))
+}
+
+fn check_length(what: &str, found: &[u8], bytes_max: usize) -> Result<()> {
+    match found.len() <= bytes_max {
+        true => Ok(()),
+        false => Err(Error::limit(format!("{what} is over its limit"))
+            .expected(format_args!("at most {bytes_max} bytes"), found.len())),
+    }
 }
 
 fn exists(what: String) -> Error {

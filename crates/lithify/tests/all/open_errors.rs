@@ -46,6 +46,29 @@ fn a_path_that_is_a_file_is_refused() {
 }
 
 #[test]
+fn what_cannot_be_read_merged_or_named_says_what_could() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [directory.path(), &directory.path().join("missing")] {
+        let error = refused(Db::open_read_only(path, Options::default()));
+        assert_says(&error, ErrorKind::NotFound, &["no database to read"]);
+        assert!(!error.to_string().contains("create_if_missing"), "reading makes none: {error}");
+    }
+    let options =
+        Options { memory_budget_bytes: 8 << 20, memtable_bytes: 1 << 20, ..small_options() };
+    let db = Db::open(directory.path(), options).unwrap();
+    let error = db.merge("a", "1").unwrap_err();
+    assert_says(&error, ErrorKind::InvalidArgument, &["CfOptions::merge_operator"]);
+    let error = db.column_family(&"n".repeat(256), CfOptions::default()).unwrap_err();
+    assert_says(&error, ErrorKind::LimitExceeded, &["at most 255 bytes", "found 256"]);
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    let mut transaction = db.transaction();
+    (0..5).for_each(|number| transaction.put(&family, [number], vec![0; 1 << 20]).unwrap());
+    let error = transaction.commit().unwrap_err();
+    assert_says(&error, ErrorKind::LimitExceeded, &["transaction", "memory_budget_bytes"]);
+    assert_eq!(format!("{error:?}"), error.to_string(), "what a main that returns it shows");
+}
+
+#[test]
 fn a_missing_database_is_not_made_where_that_is_off() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { create_if_missing: false, ..Options::default() };
@@ -161,7 +184,7 @@ fn impossible_options_name_the_range_or_both_options() {
     let good = CfOptions::default();
     let cases: [(CfOptions, &[&str]); 5] = [
         (CfOptions { block_size_bytes: 100, ..good.clone() }, &["block_size_bytes", "512"]),
-        (CfOptions { fanout: 1, ..good.clone() }, &["fanout", "2 to 64"]),
+        (CfOptions { fanout: 1, ..good.clone() }, &["fanout", "expected a factor of 2 to 64"]),
         (CfOptions { filter_bits_per_key: 65, ..good.clone() }, &["filter_bits_per_key", "64"]),
         (
             CfOptions { prefix_length_bytes: 4, filter_bits_per_key: 0, ..good.clone() },

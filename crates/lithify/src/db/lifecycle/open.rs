@@ -162,7 +162,7 @@ fn check_never_empty(path: &Path, state: &ManifestState, listing: &DirectoryList
     }
 }
 
-pub(crate) fn no_database(path: &Path) -> Error {
+fn no_database(path: &Path) -> Error {
     Error::new(ErrorKind::NotFound, "there is no database, and create_if_missing is off")
         .in_file(path)
 }

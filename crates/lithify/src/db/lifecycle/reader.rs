@@ -118,7 +118,10 @@ fn open_read_only(
     let options = Options { background_threads: 0, create_if_missing: false, ..options };
     options.validate()?;
     open::check_complete(path, &world)?;
-    open::prepare_directory(path, &options, &world)?;
+    open::prepare_directory(path, &options, &world).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => nothing_to_read(path),
+        _ => error,
+    })?;
     let mut registration = ReaderRegistration::join(&world, path)?;
     let mut attempt = 1;
     loop {
@@ -161,7 +164,7 @@ fn read_state(
 ) -> Result<(Arc<DbInner>, ManifestPosition)> {
     let files = &world.files;
     if !files.exists(&FileName::Current.path(path))? {
-        return Err(open::no_database(path));
+        return Err(nothing_to_read(path));
     }
     let loaded = LoadedManifest::read(&**files, path, &mut |_, _| {})?;
     let mut listing = DirectoryListing::read(&**files, path)?;
@@ -202,6 +205,10 @@ fn check_still_a_prefix(path: &Path, world: &World, read: &LoadedManifest) -> Re
         return Err(moves_on(path));
     }
     Ok(())
+}
+
+fn nothing_to_read(path: &Path) -> Error {
+    Error::new(ErrorKind::NotFound, "there is no database to read").in_file(path)
 }
 
 fn moves_on(path: &Path) -> Error {
