@@ -108,11 +108,7 @@ fn percent(share: f64) -> String {
 fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
     let input = &data.input;
     let rows = match input.has_rows {
-        true => {
-            let is_counted = input.data_bytes <= WHOLE_BYTES.max(data.sampled_bytes);
-            let about = if is_counted { "" } else { "about " };
-            format!(", {about}{}", rows_of(data))
-        }
+        true => format!(", {}", rows_of(data)),
         false => String::new(),
     };
     let files = if input.files > 1 { format!(" in {} files", input.files) } else { String::new() };
@@ -141,11 +137,12 @@ fn data(text: &mut String, data: &DataFacts, advice: &Advice, columns: usize) {
         wrapped(text, "Has now   ", &has_now(present), columns);
     }
     let share = data.sampled_bytes as f64 / input.data_bytes.max(1) as f64;
-    let sampled = match share > 0.999 {
-        true => "all of it".to_owned(),
-        false => {
-            format!("{}, {} of it", counted(data.places as u64, "place"), share_text(share))
-        }
+    let places = counted(data.places as u64, "place");
+    let sampled = match share {
+        0.999.. if share <= 1.0 || is_counted(data) => "all of it".to_owned(),
+        // One large row can be in many of them.
+        1.0.. => format!("{places}, some of which overlap"),
+        _ => format!("{places}, {} of it", share_text(share)),
     };
     let took = duration(advice.took.as_secs_f64());
     let tested = match data.places >= TESTED_PLACES {
@@ -183,7 +180,13 @@ pub(crate) fn counted(count: u64, name: &str) -> String {
 /// How many rows there are, and how large they are.
 pub(crate) fn rows_of(data: &DataFacts) -> String {
     let row_bytes = data.basis.row_bytes.round() as u64;
-    format!("{} of {}", counted(data.rows, "row"), counted(row_bytes, "byte"))
+    let about = if is_counted(data) { "" } else { "about " };
+    format!("{about}{} of {}", counted(data.rows, "row"), counted(row_bytes, "byte"))
+}
+
+/// Whether all rows were read to count them. Of larger data their number is estimated from places.
+fn is_counted(data: &DataFacts) -> bool {
+    data.input.data_bytes <= WHOLE_BYTES
 }
 
 /// The prices that costs are at, each with what it is of.

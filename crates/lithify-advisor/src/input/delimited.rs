@@ -4,13 +4,15 @@ use std::cell::RefCell;
 
 use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 
-use super::format::{Found, Parsed, behind_line, trimmed_end};
+use super::format::{Found, Parsed, Start, behind_line, trimmed_end};
 use super::key;
 
 /// Rows that a guess at the start of a row is tested with.
 const TRIED_ROWS: usize = 24;
 /// Line ends that are tried as the end of a row.
 const TRIED_LINES: usize = 40;
+/// So many bytes are read to see whether a row starts that goes on behind the others.
+const TRIED_BYTES: usize = 16 << 20;
 /// A row of so many lines may be one whose quote was meant to close before.
 pub(super) const MANY_LINES: usize = 100;
 
@@ -100,7 +102,8 @@ pub(super) fn read_record(reader: &mut Reader, bytes: &[u8], is_end: bool) -> Re
     }
 }
 
-fn is_blank(bytes: &[u8]) -> bool {
+/// Whether there are line ends alone.
+pub(super) fn is_blank(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
 }
 
@@ -179,16 +182,21 @@ impl Delimited {
     }
 
     /// Where the first row starts that begins in `bytes`. Any line end may be inside of quotes, so
-    /// the start is the one behind which most rows are whole.
-    pub(super) fn first_start(&self, bytes: &[u8], is_end: bool) -> usize {
-        let mut best = (0, bytes.len());
+    /// the start is the one behind which most rows are whole. Where none is, a row may be longer than the
+    /// bytes.
+    pub(super) fn first_start(&self, bytes: &[u8], is_end: bool) -> Start {
+        let (mut best, mut open) = ((0, bytes.len()), None);
         let mut candidate = 0;
         for _ in 0..TRIED_LINES {
             candidate = behind_line(bytes, candidate);
             if candidate >= bytes.len() {
                 break;
             }
-            let whole = self.whole_rows(&bytes[candidate..], is_end);
+            let Some(whole) = self.whole_rows(&bytes[candidate..], is_end) else {
+                // From its line end on it is tried again.
+                open = open.or(Some(candidate - 1));
+                continue;
+            };
             if whole > best.0 {
                 best = (whole, candidate);
             }
@@ -196,22 +204,29 @@ impl Delimited {
                 break;
             }
         }
-        best.1
+        match open {
+            _ if best.0 > 0 => Start::At(best.1),
+            Some(before) if !is_end && bytes.len() < TRIED_BYTES => Start::NotBefore(before),
+            _ => Start::NotBefore(bytes.len()),
+        }
     }
 
     /// How many rows are whole from the start on, up to as many as are tried; all of them if the
-    /// bytes end first.
-    fn whole_rows(&self, bytes: &[u8], is_end: bool) -> usize {
+    /// bytes end first. `None` if the first one goes on behind them.
+    fn whole_rows(&self, bytes: &[u8], is_end: bool) -> Option<usize> {
         let mut at = 0;
         for whole in 0..TRIED_ROWS {
             match self.parse(&bytes[at..], is_end) {
                 Found::Row(parsed) => at += parsed.end.max(1),
-                Found::Wrong(..) => return whole,
-                Found::Blank(_) | Found::More | Found::Cut(_) if whole > 0 => return TRIED_ROWS,
-                Found::Blank(_) | Found::More | Found::Cut(_) => return 0,
+                Found::Wrong(..) => return Some(whole),
+                Found::Blank(_) | Found::More | Found::Cut(_) if whole > 0 => {
+                    return Some(TRIED_ROWS);
+                }
+                Found::More => return None,
+                Found::Blank(_) | Found::Cut(_) => return Some(0),
             }
         }
-        TRIED_ROWS
+        Some(TRIED_ROWS)
     }
 }
 
@@ -248,12 +263,27 @@ mod tests {
         }
         let table = table(3, &[]);
         for offset in 0..bytes.len() / 2 {
-            let start = offset + table.first_start(&bytes[offset..], true);
+            let Start::At(start) = table.first_start(&bytes[offset..], true) else {
+                panic!("offset {offset}");
+            };
+            let start = offset + start;
             let line = bytes[start..].split(|byte| *byte == b'\n').next().unwrap_or_default();
             let number = line.split(|byte| *byte == b',').next().unwrap_or_default();
             let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
             assert!(is_number, "offset {offset}: {:?}", String::from_utf8_lossy(line));
         }
+    }
+
+    #[test]
+    fn a_start_of_a_row_that_goes_on_is_seen_with_more_bytes() {
+        let table = table(2, &[]);
+        let bytes = format!("rest of it\n1,{}\n2,b\n", "x".repeat(5000));
+        assert_eq!(table.first_start(&bytes.as_bytes()[..3000], false), Start::NotBefore(10));
+        assert_eq!(table.first_start(&bytes.as_bytes()[10..], true), Start::At(1));
+        assert_eq!(table.first_start(b"rest of", false), Start::NotBefore(7));
+        // Lines of a quoted text are no rows.
+        let text = format!("one\n{}", "two\n".repeat(100));
+        assert_eq!(table.first_start(text.as_bytes(), false), Start::NotBefore(text.len()));
     }
 
     #[test]

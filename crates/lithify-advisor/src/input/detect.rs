@@ -14,7 +14,7 @@ pub(super) const HEAD_BYTES: usize = 256 << 10;
 /// Records of the head that are compared.
 const COMPARED: usize = 200;
 /// What file systems compress at once.
-const PIECE_BYTES: usize = 128 << 10;
+pub(super) const PIECE_BYTES: usize = 128 << 10;
 /// Lines that are longer on average are no rows.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
@@ -199,8 +199,8 @@ fn table(
     let fields = first.len();
     let texts: Vec<String> =
         (0..fields).map(|at| String::from_utf8_lossy(first.field(at)).into_owned()).collect();
-    let names_a_column = key.iter().any(|name| texts.contains(name));
-    let has_header = names_a_column || is_header(&records, is_whole);
+    // Whatever the key is: a row is a name or data in every call.
+    let has_header = is_header(&records, body, is_whole);
     let column = |name: &String| column(path, &texts, has_header, name);
     let columns = key.iter().map(column).collect::<Result<Vec<usize>>>()?;
     let header = if has_header { texts } else { Vec::new() };
@@ -215,8 +215,12 @@ fn table(
     })
 }
 
-/// Names are texts that differ; a row below has a number where they have none, or there is none.
-fn is_header(records: &[Record], is_whole: bool) -> bool {
+/// A first row of so many bytes, above one that is longer than the rest of the head, has names.
+const NAMES_BYTES_MAX: usize = 4096;
+
+/// Names are texts that differ. A row below has a number where they have none, or there is none, or it is so
+/// much longer that it does not end in the head.
+fn is_header(records: &[Record], body: &[u8], is_whole: bool) -> bool {
     let Some(first) = records.first() else { return false };
     let is_number = |field: &[u8]| {
         std::str::from_utf8(field).is_ok_and(|text| text.trim().parse::<f64>().is_ok())
@@ -227,16 +231,17 @@ fn is_header(records: &[Record], is_whole: bool) -> bool {
     let all_differ = names.windows(2).all(|pair| pair[0] != pair[1]);
     let is_told = match records.get(1) {
         Some(second) => (0..second.len()).any(|at| is_number(second.field(at))),
-        None => is_whole,
+        None => is_whole || (first.end <= NAMES_BYTES_MAX && body.len() > 2 * NAMES_BYTES_MAX),
     };
     are_names && all_differ && is_told
 }
 
-/// The number of a column. `first` has the texts of the first row, which are names or data.
+/// The number of a column. `first` has the texts of the first row, which are names or data. No name of a
+/// header is a number, so a number is always that of a column.
 fn column(path: &Path, first: &[String], has_header: bool, name: &str) -> Result<usize> {
-    let by_name = first.iter().position(|column| has_header && column == name);
-    let by_number = || name.parse().ok().filter(|number| (1..=first.len()).contains(number));
-    by_name.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
+    let by_number = name.parse().ok().filter(|number| (1..=first.len()).contains(number));
+    let by_name = || first.iter().position(|column| has_header && column == name);
+    by_number.map(|number: usize| number - 1).or_else(by_name).ok_or_else(|| {
         let known = match has_header {
             true => format!("there are: {}", listed(first)),
             false => format!(

@@ -13,7 +13,7 @@ use lithify_report::figure::bytes;
 
 use super::delimited::MANY_LINES;
 use super::detect::{Detected, Format, HEAD_BYTES, detect};
-use super::format::{Found, Parsed, RowFormat};
+use super::format::{Found, Parsed, RowFormat, Start};
 use super::stamp::Stamp;
 use super::{Facts, Source, key};
 use crate::error::{AdviseError, Result};
@@ -208,8 +208,10 @@ impl Files {
             let end = offset + window.len() as u64;
             let is_end = part.read(&file, &mut window, end, wanted)?;
             if !is_start {
-                consumed = self.format.first_start(&window, is_end);
-                is_start = consumed < window.len();
+                (consumed, is_start) = match self.format.first_start(&window, is_end) {
+                    Start::At(at) => (at, true),
+                    Start::NotBefore(at) => (at, false),
+                };
             }
             loop {
                 if !is_start {

@@ -38,6 +38,15 @@ pub(super) enum Found {
     Wrong(usize, String),
 }
 
+/// Where the first row starts that begins in some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// There.
+    At(usize),
+    /// Not before there. What is behind has to be seen with more bytes.
+    NotBefore(usize),
+}
+
 /// A format of rows.
 #[derive(Debug)]
 pub(super) enum RowFormat {
@@ -74,11 +83,14 @@ impl RowFormat {
     }
 
     /// Where the first row starts that begins in `bytes`, which begin anywhere in the data.
-    pub(super) fn first_start(&self, bytes: &[u8], is_end: bool) -> usize {
+    pub(super) fn first_start(&self, bytes: &[u8], is_end: bool) -> Start {
         match self {
             RowFormat::Delimited(delimited) => delimited.first_start(bytes, is_end),
-            RowFormat::Bytes(_) => 0,
-            RowFormat::Json(_) | RowFormat::Lines => behind_line(bytes, 0),
+            RowFormat::Bytes(_) => Start::At(0),
+            RowFormat::Json(_) | RowFormat::Lines => match behind_line(bytes, 0) {
+                at if at < bytes.len() => Start::At(at),
+                end => Start::NotBefore(end),
+            },
         }
     }
 
@@ -249,8 +261,8 @@ mod tests {
         assert_eq!(RowFormat::Lines.parse(b"\nx", true), Found::Blank(1));
         assert_eq!(RowFormat::Lines.parse(b"last", false), Found::More);
         assert_eq!(row(RowFormat::Lines.parse(b"last", true)).end, 4);
-        assert_eq!(RowFormat::Lines.first_start(bytes, true), 5);
-        assert_eq!(RowFormat::Lines.first_start(b"no line end", true), 11);
+        assert_eq!(RowFormat::Lines.first_start(bytes, true), Start::At(5));
+        assert_eq!(RowFormat::Lines.first_start(b"no line end", true), Start::NotBefore(11));
     }
 
     #[test]

@@ -200,11 +200,12 @@ pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// The number of a column by its name, or by its number from 1.
+/// The number of a column by its number from 1, or by its name. A column whose name is such a number goes
+/// by its own number.
 fn column_of(path: &Path, names: &[&str], name: &str) -> Result<usize> {
-    let by_number = || name.parse().ok().filter(|number| (1..=names.len()).contains(number));
-    let found = names.iter().position(|column| *column == name);
-    found.or_else(|| by_number().map(|number: usize| number - 1)).ok_or_else(|| {
+    let by_number = name.parse().ok().filter(|number| (1..=names.len()).contains(number));
+    let by_name = || names.iter().position(|column| *column == name);
+    by_number.map(|number: usize| number - 1).or_else(by_name).ok_or_else(|| {
         let (path, names) = (path.display(), listed(names));
         AdviseError::usage(format_args!("{path}: no column '{name}'; there are: {names}"))
     })

@@ -155,6 +155,39 @@ fn a_directory_is_one_table_or_files() {
     }
 }
 
+/// What a row is does not depend on the key.
+#[test]
+fn a_number_is_a_column_and_never_makes_a_header() {
+    let rows: String = (1..4_000).map(|row| format!("a{row},{},x\n", row + 1)).collect();
+    let (_directory, path) = file("a.csv", &rows);
+    for key in [&["2"][..], &["1", "3"], &[]] {
+        let advice = advice(&request(&path, &["rocksdb"], key));
+        assert_eq!(advice.data.input.format, "CSV with 3 columns, without a header", "{key:?}");
+        assert_eq!(advice.data.rows, 3_999, "{key:?}");
+    }
+    let (_directory, path) = file("a.csv", format!("name,number,kind\n{rows}"));
+    let advice = advice(&request(&path, &["rocksdb"], &["2"]));
+    assert!(advice.data.is_sorted && advice.data.rows == 3_999, "{:?}", advice.data);
+}
+
+#[test]
+fn rows_that_are_not_counted_are_about_so_many() {
+    const MIB: usize = 1 << 20;
+    let body = |bytes: usize| "basalt and gneiss ".repeat(bytes / 18);
+    let large: String = (0..5).map(|row| format!("{row},{}\n", body(4 * MIB))).collect();
+    let (_directory, path) = file("a.csv", format!("id,body\n{large}"));
+    let advice =
+        advice(&Request { time: Duration::from_secs(3), ..request(&path, &["rocksdb"], &["id"]) });
+    let shown = lithify_advisor::screen::render(&advice, 100);
+    assert!(shown.contains("CSV with 2 columns, with a header: 20.0 MiB"), "{shown}");
+    assert!(shown.contains(", about 5 rows of 4"), "{shown}");
+    assert!(!shown.contains("all of it"), "{shown}");
+
+    let (_directory, path) = file("a.jsonl", format!("{{\"id\": \"{}\"}}\n", body(MIB)).repeat(4));
+    let shown = lithify_advisor::screen::render(&self::advice(&request(&path, &["zfs"], &[])), 100);
+    assert!(shown.contains(", 4 rows of 10"), "{shown}");
+}
+
 #[test]
 fn links_to_files_are_files_and_others_are_told() {
     let directory = tempfile::tempdir().expect("a directory");
