@@ -262,7 +262,7 @@ impl<'a> Collected<'a> {
             }
         };
         let data_bytes = value.len() as u64;
-        self.rows.push(Row { key: &number, partition_bytes: number.len(), value, data_bytes });
+        self.rows.push(Row { key: &number, partition_bytes: number.len(), value, data_bytes, file_bytes: 0 });
         Ok(())
     }
 
@@ -271,7 +271,7 @@ impl<'a> Collected<'a> {
         let (key, value): (BytesLike<'_>, BytesLike<'_>) = (key.extract()?, value.extract()?);
         let (key, value) = (key.as_slice(), value.as_slice());
         let data_bytes = (key.len() + value.len()) as u64;
-        self.rows.push(Row { key, partition_bytes: key.len(), value, data_bytes });
+        self.rows.push(Row { key, partition_bytes: key.len(), value, data_bytes, file_bytes: 0 });
         Ok(())
     }
 

@@ -510,6 +510,7 @@ mod tests {
 
     use super::*;
     use crate::target;
+    use crate::units::Part;
 
     /// How a codec behaves on made-up data: the share that is stored, nanoseconds a byte each way.
     fn behaviour(compression: Compression, shrinks: f64) -> Option<[f64; 3]> {
@@ -539,6 +540,7 @@ mod tests {
                 encoded_bytes: (share * bytes) as u32,
                 data_bytes: bytes,
                 rows: 0.0,
+                part: Part::Inner,
                 time: Some([(encode * bytes) as u64, (decode * bytes) as u64]),
             };
             Some((cell_key(&setting.cells[0]), (0..9).map(call).collect()))

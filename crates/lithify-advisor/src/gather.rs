@@ -75,7 +75,8 @@ impl Gathering {
         if self.last.as_ref().is_some_and(|last| last.borrow() < rank) {
             return;
         }
-        self.rows.push(row);
+        // Rows in another order end no file.
+        self.rows.push(Row { file_bytes: 0, ..row });
         if self.rows.data_bytes() >= PLACE_BYTES + PLACE_BYTES / 2 {
             self.shrink();
         }
@@ -114,7 +115,13 @@ mod tests {
         for number in 0..count {
             // Each number once, all over.
             let key = (number * 1_234_577 % count).to_be_bytes();
-            let row = Row { key: &key, partition_bytes: 8, value: &[0; 192], data_bytes: 200 };
+            let row = Row {
+                key: &key,
+                partition_bytes: 8,
+                value: &[0; 192],
+                data_bytes: 200,
+                file_bytes: 0,
+            };
             gathering.take(Rank::of(Order::Key, &row), row);
         }
         let rows = gathering.into_rows();
@@ -128,7 +135,13 @@ mod tests {
 
     #[test]
     fn hashes_go_by_the_first_part_of_the_key() {
-        let row = |key: &'static [u8]| Row { key, partition_bytes: 2, value: &[], data_bytes: 1 };
+        let row = |key: &'static [u8]| Row {
+            key,
+            partition_bytes: 2,
+            value: &[],
+            data_bytes: 1,
+            file_bytes: 0,
+        };
         let rank = |key: &'static [u8]| Rank::of(Order::Hash, &row(key));
         assert_eq!(rank(b"abx").hash, rank(b"aby").hash);
         assert!(rank(b"abx") < rank(b"aby"));

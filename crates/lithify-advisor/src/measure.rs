@@ -14,7 +14,7 @@ use lithify::fs::SystemEnvironment;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::units::{Shape, Unit};
+use crate::units::{Part, Shape, Unit};
 
 /// Of so many places one is held out.
 const HELD_OUT_PERIOD: usize = 3;
@@ -51,6 +51,8 @@ pub struct Call {
     pub data_bytes: f64,
     /// Its rows.
     pub rows: f64,
+    /// What the unit is of its file.
+    pub part: Part,
     /// CPU time of encoding and of decoding; `None` where only the size was measured.
     pub time: Option<[u64; 2]>,
 }
@@ -144,6 +146,7 @@ impl Bench {
                 encoded_bytes: self.encoded.len() as u32,
                 data_bytes: unit.data_bytes,
                 rows: unit.rows,
+                part: unit.part,
                 time: is_timed.then_some([encode_ns, decode_ns]),
             });
         }
@@ -228,7 +231,12 @@ mod tests {
             let line = |at: usize| words[(at * 7 + number * 3 + at / 5) % 4];
             (0..600).map(line).collect::<String>().into_bytes()
         };
-        let unit = |bytes: Vec<u8>| Unit { data_bytes: bytes.len() as f64, rows: 1.0, bytes };
+        let unit = |bytes: Vec<u8>| Unit {
+            data_bytes: bytes.len() as f64,
+            rows: 1.0,
+            bytes,
+            part: Part::Inner,
+        };
         (0..30).map(|number| unit(text(number))).collect()
     }
 

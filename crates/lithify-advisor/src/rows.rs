@@ -13,6 +13,8 @@ pub struct Row<'a> {
     pub value: &'a [u8],
     /// What the row takes in the input, line end included.
     pub data_bytes: u64,
+    /// The size of the file that ends with this row, where one does; 0 elsewhere.
+    pub file_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +23,7 @@ struct Lengths {
     partition: u32,
     value: u32,
     data: u32,
+    file: u32,
 }
 
 /// Neighbouring rows.
@@ -42,6 +45,7 @@ impl Rows {
             partition: short(row.partition_bytes.min(row.key.len())),
             value: short(row.value.len()),
             data: u32::try_from(row.data_bytes).unwrap_or(u32::MAX),
+            file: u32::try_from(row.file_bytes).unwrap_or(u32::MAX),
         });
         self.data_bytes += row.data_bytes;
     }
@@ -83,7 +87,7 @@ impl Rows {
             let (value, behind) = behind.split_at(lengths.value as usize);
             rest = behind;
             let (partition_bytes, data_bytes) = (lengths.partition as usize, lengths.data.into());
-            Row { key, partition_bytes, value, data_bytes }
+            Row { key, partition_bytes, value, data_bytes, file_bytes: lengths.file.into() }
         })
     }
 
@@ -92,21 +96,28 @@ impl Rows {
         let mut rows: Vec<(K, Row<'_>)> = self.iter().map(|row| (rank(&row), row)).collect();
         rows.sort_by(|a, b| a.0.cmp(&b.0));
         let mut sorted = Rows::default();
-        rows.into_iter().for_each(|(_, row)| sorted.push(row));
+        // Rows in another order end no file.
+        rows.into_iter().for_each(|(_, row)| sorted.push(Row { file_bytes: 0, ..row }));
         sorted
     }
 
-    /// Pieces of about so many bytes each, without a rest of less than half of that.
+    /// Pieces of about so many bytes each, without a rest of less than half of that. A piece with the ends
+    /// of files ends with one,
+    /// unless that makes it twice as large.
     pub fn split(&self, piece_bytes: u64) -> Vec<Rows> {
         let mut pieces: Vec<Rows> = vec![Rows::default()];
         let mut left = self.data_bytes;
+        let (mut has_end, mut is_end) = (false, false);
         for row in self.iter() {
-            if pieces.last().is_some_and(|piece| piece.data_bytes >= piece_bytes)
-                && left >= piece_bytes / 2
-            {
+            let size = pieces.last().map_or(0, Rows::data_bytes);
+            let may_end = is_end || !has_end || size >= 2 * piece_bytes;
+            if size >= piece_bytes && left >= piece_bytes / 2 && may_end {
                 pieces.push(Rows::default());
+                has_end = false;
             }
             left -= row.data_bytes;
+            is_end = row.file_bytes > 0;
+            has_end |= is_end;
             if let Some(piece) = pieces.last_mut() {
                 piece.push(row);
             }
@@ -128,6 +139,7 @@ mod tests {
                 partition_bytes: 1,
                 value: b"value",
                 data_bytes: 6,
+                file_bytes: 0,
             });
         }
         rows
@@ -151,5 +163,16 @@ mod tests {
         let pieces: Vec<usize> = all.split(24).iter().map(Rows::len).collect();
         assert_eq!(pieces, [5], "a rest of a quarter stays with the piece before it");
         assert!(Rows::default().split(10).is_empty());
+    }
+
+    #[test]
+    fn a_piece_with_the_ends_of_files_ends_with_one() {
+        let mut of_files = Rows::default();
+        for (number, row) in rows(&["a", "b", "c", "d", "e", "f", "g"]).iter().enumerate() {
+            let file_bytes = if [0, 3, 6].contains(&number) { 18 } else { 0 };
+            of_files.push(Row { file_bytes, ..row });
+        }
+        let pieces: Vec<usize> = of_files.split(12).iter().map(Rows::len).collect();
+        assert_eq!(pieces, [4, 2, 1], "a long file is split as rows are");
     }
 }

@@ -328,7 +328,13 @@ mod tests {
         let (mut rows, value) = (Rows::default(), vec![7; value_bytes]);
         for number in 0..count {
             let (key, data_bytes) = (number.to_be_bytes(), 8 + value.len() as u64);
-            rows.push(Row { key: &key, partition_bytes: 8, value: &value, data_bytes });
+            rows.push(Row {
+                key: &key,
+                partition_bytes: 8,
+                value: &value,
+                data_bytes,
+                file_bytes: 0,
+            });
         }
         Memory::new(rows, "rows", "number").expect("has rows")
     }

@@ -34,6 +34,18 @@ impl Shape {
     }
 }
 
+/// What a unit is of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// Any part of it, or there are no files.
+    #[default]
+    Inner,
+    /// The rest of a file that is larger than a unit.
+    End,
+    /// All of it.
+    Whole,
+}
+
 /// What a codec is given at once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unit {
@@ -43,10 +55,13 @@ pub struct Unit {
     pub data_bytes: f64,
     /// The rows in it; parts of rows count as parts.
     pub rows: f64,
+    /// What it is of its file.
+    pub part: Part,
 }
 
 /// The units of some neighbouring rows, at most so many of them, evenly spaced. A unit that the rows
-/// do not fill is left out unless it is the only one.
+/// do not fill is left out unless it is the only one, or the end of a file. Where files end there are as
+/// many units as there are: few would be those of large files, or of small ones.
 ///
 /// # Errors
 /// A row is longer than the engine takes.
@@ -57,14 +72,10 @@ pub fn cut(rows: &Rows, shape: Shape, size_bytes: usize, count_max: usize) -> Re
         Shape::MyRocks => whole_rows(&myrocks_rows(rows), size_bytes, RocksDbBlock::default()),
         Shape::InnoDb => whole_rows(rows, size_bytes, InnoDbPage::default()),
         Shape::WiredTiger => whole_rows(rows, size_bytes, WiredTigerPage::default()),
-        Shape::Cassandra => stream(rows, size_bytes, &mut cassandra_row),
-        Shape::Bytes => stream(rows, size_bytes, &mut |row, bytes| {
-            bytes.extend_from_slice(row.value);
-            let line_end = row.data_bytes.saturating_sub(row.value.len() as u64);
-            bytes.extend(b"\r\n".iter().skip(usize::from(line_end == 1)).take(line_end as usize));
-        }),
+        Shape::Cassandra => stream(rows.iter(), size_bytes, &mut cassandra_row),
+        Shape::Bytes => pieces_of_files(rows, size_bytes),
     };
-    if units.len() > count_max {
+    if units.len() > count_max && units.iter().all(|unit| unit.part == Part::Inner) {
         let count = units.len();
         let mut kept = (0..count_max).map(|at| (2 * at + 1) * count / (2 * count_max)).peekable();
         let mut at = 0;
@@ -86,7 +97,7 @@ fn lithify_blocks(rows: &Rows, size_bytes: usize) -> Result<Vec<Unit>> {
         let held = &entries[before..before + count];
         before += count;
         let data_bytes = held.iter().map(|row| row.data_bytes as f64).sum();
-        units.push(Unit { bytes, data_bytes, rows: count as f64 });
+        units.push(Unit { bytes, data_bytes, rows: count as f64, part: Part::Inner });
     }
     Ok(without_rest(units))
 }
@@ -202,8 +213,7 @@ fn myrocks_rows(rows: &Rows) -> Rows {
         value.clear();
         value.extend_from_slice(&(row.value.len() as u32).to_le_bytes());
         value.extend_from_slice(row.value);
-        let (partition_bytes, data_bytes) = (row.partition_bytes, row.data_bytes);
-        encoded.push(Row { key: &key, partition_bytes, value: &value, data_bytes });
+        encoded.push(Row { key: &key, value: &value, ..row });
     }
     encoded
 }
@@ -330,32 +340,59 @@ impl Layout for WiredTigerPage {
     }
 }
 
+/// Files one behind the other, each cut at every multiple of the size and at its end. What is left of a
+/// file that goes on is left out, unless it is all there is.
+fn pieces_of_files(rows: &Rows, size_bytes: usize) -> Vec<Unit> {
+    let append = &mut |row: &Row<'_>, bytes: &mut Vec<u8>| {
+        bytes.extend_from_slice(row.value);
+        let line_end = row.data_bytes.saturating_sub(row.value.len() as u64);
+        bytes.extend(b"\r\n".iter().skip(usize::from(line_end == 1)).take(line_end as usize));
+    };
+    let (mut units, mut of_file): (Vec<Unit>, Vec<Row<'_>>) = (Vec::new(), Vec::new());
+    for row in rows.iter() {
+        of_file.push(row);
+        if row.file_bytes == 0 {
+            continue;
+        }
+        units.extend(stream(of_file.drain(..), size_bytes, append));
+        if let Some(last) = units.last_mut() {
+            let is_whole = row.file_bytes <= size_bytes as u64;
+            last.part = if is_whole { Part::Whole } else { Part::End };
+        }
+    }
+    let is_only = units.is_empty();
+    let rest = stream(of_file.into_iter(), size_bytes, append);
+    units.extend(rest.into_iter().filter(|unit| is_only || unit.bytes.len() == size_bytes));
+    units
+}
+
 /// Rows one behind the other, cut at every multiple of the size.
-fn stream(
-    rows: &Rows,
+fn stream<'a>(
+    rows: impl Iterator<Item = Row<'a>>,
     size_bytes: usize,
     append: &mut dyn FnMut(&Row<'_>, &mut Vec<u8>),
 ) -> Vec<Unit> {
     let (mut units, mut bytes) = (Vec::new(), Vec::new());
     // What a byte of the stream stands for, in the input.
-    let (mut data_bytes, mut written, mut count) = (0.0, 0.0, 0.0);
-    for row in rows.iter() {
+    let (mut data_bytes, mut written, mut count, mut ends_file) = (0.0, 0.0, 0.0, false);
+    for row in rows {
         let before = bytes.len();
         append(&row, &mut bytes);
         written += (bytes.len() - before) as f64;
         data_bytes += row.data_bytes as f64;
         count += 1.0;
+        ends_file = row.file_bytes > 0;
         while bytes.len() >= size_bytes {
             let rest = bytes.split_off(size_bytes);
             units.push(std::mem::replace(&mut bytes, rest));
         }
     }
-    if units.is_empty() && !bytes.is_empty() {
+    if (units.is_empty() || ends_file) && !bytes.is_empty() {
         units.push(bytes);
     }
     let share = |unit: Vec<u8>| {
         let part = unit.len() as f64 / written;
-        Unit { bytes: unit, data_bytes: part * data_bytes, rows: part * count }
+        Unit { bytes: unit, data_bytes: part * data_bytes, rows: part * count, part: Part::Inner }
     };
     units.into_iter().map(share).collect()
 }
@@ -391,7 +428,13 @@ mod tests {
             let key = format!("key{number:06}");
             let value = vec![b'v'; value];
             let data_bytes = value.len() as u64 + 1;
-            rows.push(Row { key: key.as_bytes(), partition_bytes: 9, value: &value, data_bytes });
+            rows.push(Row {
+                key: key.as_bytes(),
+                partition_bytes: 9,
+                value: &value,
+                data_bytes,
+                file_bytes: 0,
+            });
         }
         rows
     }
@@ -437,9 +480,33 @@ mod tests {
     fn bytes_are_those_of_the_input() {
         let mut rows = Rows::default();
         for (value, data_bytes) in [("one", 4), ("two", 5), ("three", 5)] {
-            rows.push(Row { key: b"k", partition_bytes: 1, value: value.as_bytes(), data_bytes });
+            rows.push(Row {
+                key: b"k",
+                partition_bytes: 1,
+                value: value.as_bytes(),
+                data_bytes,
+                file_bytes: 0,
+            });
         }
         let units = cut(&rows, Shape::Bytes, 100, 9).expect("is cut");
         assert_eq!(units[0].bytes, b"one\ntwo\r\nthree");
+    }
+
+    #[test]
+    fn files_are_cut_at_their_ends() {
+        let mut rows = Rows::default();
+        // A file of two rows, one of a row, and the start of one that goes on.
+        for (value, file_bytes) in [(3000, 0), (2000, 5000), (100, 100), (9000, 0)] {
+            let (value, data_bytes) = (vec![b'v'; value], value as u64);
+            rows.push(Row { key: b"k", partition_bytes: 1, value: &value, data_bytes, file_bytes });
+        }
+        let units = cut(&rows, Shape::Bytes, 4096, 1).expect("is cut");
+        let found: Vec<(usize, Part)> =
+            units.iter().map(|unit| (unit.bytes.len(), unit.part)).collect();
+        let (inner, end, whole) = (Part::Inner, Part::End, Part::Whole);
+        assert_eq!(found, [(4096, inner), (904, end), (100, whole), (4096, inner), (4096, inner)]);
+        assert!(units.iter().all(|one| (one.data_bytes - one.bytes.len() as f64).abs() < 1e-6));
+        let larger = cut(&rows, Shape::Bytes, 8192, 9).expect("is cut");
+        assert_eq!((larger[0].bytes.len(), larger[0].part), (5000, whole));
     }
 }

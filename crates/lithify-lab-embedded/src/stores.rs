@@ -94,7 +94,13 @@ impl Store {
             let (key, value) = entry.map_err(|error| library_error(&self.path, &error))?;
             let data_bytes = (key.len() + value.len()) as u64;
             done += data_bytes;
-            let row = Row { key: &key, partition_bytes: key.len(), value: &value, data_bytes };
+            let row = Row {
+                key: &key,
+                partition_bytes: key.len(),
+                value: &value,
+                data_bytes,
+                file_bytes: 0,
+            };
             if each(row, done).is_break() {
                 break;
             }

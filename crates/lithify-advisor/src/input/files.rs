@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use lithify_report::figure::bytes;
 
-use super::delimited::MANY_LINES;
-use super::detect::{Detected, Format, HEAD_BYTES, detect};
+use super::delimited::{MANY_LINES, is_blank};
+use super::detect::{Detected, Format, HEAD_BYTES, PIECE_BYTES, detect};
 use super::format::{Found, Parsed, RowFormat, Start};
 use super::stamp::Stamp;
 use super::{Facts, Source, key};
@@ -223,7 +223,11 @@ impl Files {
                         self.notice_length(at, offset + consumed as u64, bytes);
                         consumed += parsed.end;
                         let done = part.in_data(offset + consumed as u64);
-                        if row(bytes, &parsed, &key::of_number(number), |row| each(row, done)) {
+                        // Line ends behind the last row are no rows.
+                        let is_last = is_end && is_blank(&window[consumed..]);
+                        let file_bytes = if is_last { part.data_bytes() } else { 0 };
+                        let each = |row: Row<'_>| each(Row { file_bytes, ..row }, done);
+                        if row(bytes, &parsed, &key::of_number(number), each) {
                             return Ok(ControlFlow::Break(()));
                         }
                         number += 1;
@@ -290,7 +294,8 @@ fn row(
         key => (key, parsed.partition_bytes),
     };
     let value = &bytes[parsed.text.clone()];
-    each(Row { key, partition_bytes, value, data_bytes: bytes.len() as u64 }).is_break()
+    let data_bytes = bytes.len() as u64;
+    each(Row { key, partition_bytes, value, data_bytes, file_bytes: 0 }).is_break()
 }
 
 impl Source for Files {
@@ -312,6 +317,8 @@ impl Source for Files {
         let part = &self.parts[at];
         let from = match self.format {
             RowFormat::Bytes(size) => (offset - part.before) / size as u64 * size as u64,
+            // What a file system compresses at once is a small file as a whole.
+            _ if part.data_bytes() <= PIECE_BYTES as u64 => part.start,
             _ => part.start + (offset - part.before),
         };
         let mut rows = Rows::default();

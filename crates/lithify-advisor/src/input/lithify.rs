@@ -131,7 +131,7 @@ impl Database {
             if done <= skipped_bytes {
                 continue;
             }
-            let row = Row { key, partition_bytes: key.len(), value, data_bytes };
+            let row = Row { key, partition_bytes: key.len(), value, data_bytes, file_bytes: 0 };
             if each(row, done).is_break() {
                 break;
             }

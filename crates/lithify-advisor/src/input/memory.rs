@@ -18,7 +18,7 @@ use crate::sample::PLACE_BYTES;
 ///     let value = format!("{{\"number\":{number},\"rock\":\"basalt\"}}");
 ///     let (key, value) = (&number.to_be_bytes(), value.as_bytes());
 ///     let data_bytes = (key.len() + value.len()) as u64;
-///     rows.push(Row { key, partition_bytes: key.len(), value, data_bytes });
+///     rows.push(Row { key, partition_bytes: key.len(), value, data_bytes, file_bytes: 0 });
 /// }
 /// let mut source = Memory::new(rows, "rows in memory", "number")?;
 /// let mut request = Request::new("rows");
@@ -99,7 +99,13 @@ mod tests {
         for number in 0..count {
             let key = number.to_be_bytes();
             let data_bytes = 8 + value_bytes as u64;
-            rows.push(Row { key: &key, partition_bytes: 8, value: &value, data_bytes });
+            rows.push(Row {
+                key: &key,
+                partition_bytes: 8,
+                value: &value,
+                data_bytes,
+                file_bytes: 0,
+            });
         }
         rows
     }

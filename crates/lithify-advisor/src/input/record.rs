@@ -133,7 +133,7 @@ impl Record {
         // The number of a row is no data of it.
         let key_bytes = if self.key_parts.is_empty() { 0 } else { self.key.len() };
         let data_bytes = (key_bytes + self.value.len()) as u64;
-        Row { key: &self.key, partition_bytes, value: &self.value, data_bytes }
+        Row { key: &self.key, partition_bytes, value: &self.value, data_bytes, file_bytes: 0 }
     }
 }
 

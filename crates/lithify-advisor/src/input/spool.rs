@@ -110,7 +110,13 @@ mod tests {
         let rows = 4_000_u64;
         for number in 0..rows {
             let key = number.to_be_bytes();
-            let row = Row { key: &key, partition_bytes: 8, value: &value, data_bytes: 64 << 10 };
+            let row = Row {
+                key: &key,
+                partition_bytes: 8,
+                value: &value,
+                data_bytes: 64 << 10,
+                file_bytes: 0,
+            };
             assert!(spool.take(row, number << 16, rows << 16, &Silent).is_continue());
         }
         assert_eq!(spool.finish(), Ok(rows << 16));

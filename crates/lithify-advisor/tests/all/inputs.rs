@@ -155,6 +155,41 @@ fn a_directory_is_one_table_or_files() {
     }
 }
 
+/// What file systems store of small files is the sum of what they store of each.
+#[test]
+fn small_files_are_stored_one_by_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut numbers = Numbers(7);
+    let (mut none, mut sectors, mut data_bytes) = (0, 0, 0);
+    for file in 0..2_000 {
+        let size = numbers.next() % 9_000 + 1;
+        let line = || format!("{:x} and the same words again\n", file % 97);
+        let text: String = std::iter::repeat_with(line).take(400).collect();
+        let path = directory.path().join(format!("{file:04}"));
+        std::fs::write(path, &text[..size as usize]).expect("is written");
+        none += if size <= 2048 { size } else { size.next_multiple_of(4096) };
+        sectors += if size > 4096 { 4096 } else { 0 };
+        data_bytes += size;
+    }
+    let request =
+        Request { format: Some(Format::Bytes), ..request(directory.path(), &["btrfs"], &[]) };
+    let btrfs = &advice(&request).targets[0];
+    let ratio = |name: &str| {
+        let found = btrfs.outcomes.iter().find(|one| one.setting.name() == name);
+        found.expect("is measured").ratio.value
+    };
+    let expected = none as f64 / data_bytes as f64;
+    assert!(
+        (ratio("none 128k") / expected - 1.0).abs() < 1e-6,
+        "{} {expected}",
+        ratio("none 128k")
+    );
+    // Each shrinks to some bytes. What is larger than a sector takes one, the others are inline.
+    let compressed = ratio("zstd-3 128k") * data_bytes as f64;
+    let inline = compressed - sectors as f64;
+    assert!((15_000.0..60_000.0).contains(&inline), "{inline}");
+}
+
 /// What a row is does not depend on the key.
 #[test]
 fn a_number_is_a_column_and_never_makes_a_header() {

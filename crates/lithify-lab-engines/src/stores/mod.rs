@@ -166,7 +166,7 @@ impl Store {
         let read = self.sorted.read(from, &mut |key, value| {
             let data_bytes = (key.len() + value.len()) as u64;
             done += data_bytes;
-            each(Row { key, partition_bytes: key.len(), value, data_bytes }, done)
+            each(Row { key, partition_bytes: key.len(), value, data_bytes, file_bytes: 0 }, done)
         });
         read.map_err(|error| self.wrong(error))
     }
