@@ -59,20 +59,28 @@ impl<F: 'static> LoadedOnce<F> {
 const SYSTEM_DIRECTORIES: [&str; 4] =
     ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"];
 
-/// A library that the system's package installs.
+/// A library that the system's package installs, or that `LD_LIBRARY_PATH` has, as the loader looks for it.
 ///
 /// # Errors
-/// It is not there: one line that says how to get it.
+/// It is not there: one line that says where it was looked for, and how to get it.
 pub fn system_library(name: &str, package: &str) -> EngineResult<PathBuf> {
-    SYSTEM_DIRECTORIES
-        .iter()
-        .map(|directory| Path::new(directory).join(name))
-        .find(|path| path.is_file())
-        .ok_or_else(|| {
-            EngineError::fatal(format!(
-                "{name} is not installed; get it with: apt-get install {package}"
-            ))
-        })
+    let named = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let named = std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty());
+    let directories: Vec<PathBuf> =
+        named.chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from)).collect();
+    find_library(name, package, &directories)
+}
+
+fn find_library(name: &str, package: &str, directories: &[PathBuf]) -> EngineResult<PathBuf> {
+    let paths = directories.iter().map(|directory| directory.join(name));
+    paths.into_iter().find(|path| path.is_file()).ok_or_else(|| {
+        let searched: Vec<String> =
+            directories.iter().map(|directory| directory.display().to_string()).collect();
+        EngineError::fatal(format!(
+            "{name} is not in {}; get it with: apt-get install {package}",
+            searched.join(", ")
+        ))
+    })
 }
 
 macro_rules! opaque {
@@ -128,3 +136,24 @@ macro_rules! functions {
 }
 
 pub(crate) use {functions, opaque};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_found_in_any_directory_or_all_of_them_are_named() {
+        let [empty, full] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
+        std::fs::write(full.path().join("libx.so.1"), "").expect("is written");
+        let directories = [empty.path().to_owned(), full.path().to_owned()];
+        let found = find_library("libx.so.1", "libx1", &directories).expect("is there");
+        assert_eq!(found, full.path().join("libx.so.1"));
+        let error = find_library("liby.so.1", "liby1", &directories).expect_err("is not there");
+        let error = error.to_string();
+        assert!(error.contains("liby.so.1 is not in "), "{error}");
+        assert!(
+            directories.iter().all(|path| error.contains(&path.display().to_string())),
+            "{error}"
+        );
+    }
+}
