@@ -152,3 +152,13 @@ fn policies_that_could_not_be_told_apart_or_priced_are_refused() {
         assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
     }
 }
+
+#[cfg(feature = "embedded-engines")]
+#[test]
+fn a_codec_that_one_of_several_engines_lacks_is_answered_with_none() {
+    let place = tempfile::tempdir().unwrap();
+    let output = bench(place.path(), &["db", "--engine", "lithify,sqlite"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert!(error.contains("--compression none is for all engines here"), "{error}");
+}

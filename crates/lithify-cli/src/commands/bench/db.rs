@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use lithify_lab::adapter::EngineName;
 use lithify_lab::adapter::allocator::Allocator;
-use lithify_lab::adapter::codec::Ladder;
+use lithify_lab::adapter::codec::{Codec, Ladder};
 use lithify_lab::adapter::provider::Content;
 use lithify_lab::adapter::settings::DurabilityMode;
 use lithify_lab::adapter::settings::EngineSettings;
@@ -391,12 +391,28 @@ impl DbArguments {
             for ladder in &self.tuning.compression {
                 for step in &spec.benchmarks {
                     let settings = step.of(spec).settings.with_ladder(*ladder);
-                    registry::require(&spec.engine, &settings, Content::Keys)
-                        .map_err(|error| Fault::usage(format!("{step}: {error}")))?;
+                    registry::require(&spec.engine, &settings, Content::Keys).map_err(|error| {
+                        let hint = self.hint_of_codecs(&settings);
+                        Fault::usage(format!("{step}: {error}{hint}"))
+                    })?;
                 }
             }
         }
         Ok(specs)
+    }
+
+    /// What to do about a codec that one of several engines lacks: all may have none.
+    fn hint_of_codecs(&self, settings: &EngineSettings) -> &'static str {
+        let plain = settings.clone().with_ladder(Ladder {
+            small: Codec::NONE,
+            middle: Codec::NONE,
+            bottom: Codec::NONE,
+        });
+        let has_none = |engine| registry::require(engine, &plain, Content::Keys).is_ok();
+        match self.engine.len() > 1 && *settings != plain && self.engine.iter().all(has_none) {
+            true => "; --compression none is for all engines here",
+            false => "",
+        }
     }
 
     /// Refuses what cannot be meant.
