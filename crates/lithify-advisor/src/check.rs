@@ -8,6 +8,7 @@ use lithify_report::figure::bytes;
 
 use crate::answer::Advice;
 use crate::error::{AdviseError, Result};
+use crate::screen::signed_percent;
 use crate::targets::Target;
 
 /// How the files of a target's rows are called: the end of their names, and a start that is not theirs.
@@ -67,13 +68,13 @@ pub fn compare(advice: &Advice, path: &Path) -> Result<String> {
     // Writing to a String cannot fail.
     let _ = writeln!(
         said,
-        "{title}: {} are there in {files} file{}. Predicted for {}: {} ±{:.1} %. Off by {:+.1} %.",
+        "{title}: {} are there in {files} file{}. Predicted for {}: {} ±{:.1} %. Off by {}.",
         bytes(stored),
         if files == 1 { "" } else { "s" },
         best.name(),
         bytes(predicted as u64),
         best.ratio.relative() * 100.0,
-        off * 100.0,
+        signed_percent(off),
     );
     if off < -0.2 {
         said.push_str("So much less suggests other data, or only a part of them.\n");

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use lithify_report::figure::bytes;
+use lithify_report::printable;
 
 use crate::answer::{Advice, EQUAL_COST, Outcome, TargetAdvice};
 use crate::error::{AdviseError, Result};
@@ -49,7 +50,7 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     for (before, now) in pairs {
         line(&mut text, before, now);
     }
-    Ok(text)
+    Ok(printable(&text))
 }
 
 /// Whether rows are sorted by the same. Keys of a database have no names: they may be any.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use lithify_report::printable;
+
 /// Why there is no advice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdviseError {
@@ -43,7 +45,8 @@ impl AdviseError {
 
 impl fmt::Display for AdviseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        // It quotes names and data of a user.
+        f.write_str(&printable(&self.text))
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use lithify::Objective;
 use lithify_report::figure::{bytes, duration, figure};
+use lithify_report::printable;
 
 use crate::answer::{Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice};
 use crate::estimate::Estimate;
@@ -48,7 +49,7 @@ pub fn render(advice: &Advice, columns: usize) -> String {
             break;
         }
     }
-    smallest
+    printable(&smallest)
 }
 
 fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
@@ -435,7 +436,14 @@ fn held_out_words(predicted: &Estimate, found: &Estimate) -> String {
         true => "within",
         false => "outside of",
     };
-    format!(" Held out: {:+.1} %, {holds} the stated ±{:.1} %.", off * 100.0, allowed * 100.0)
+    format!(" Held out: {}, {holds} the stated ±{:.1} %.", signed_percent(off), allowed * 100.0)
+}
+
+/// A difference with its sign: "+1.0 %"; what rounds to nothing is "+0.0 %".
+pub(crate) fn signed_percent(share: f64) -> String {
+    // Nothing has a sign of its own, which a sum with a positive one has not.
+    let percent = (share * 1e3).round() / 10.0 + 0.0;
+    format!("{percent:+.1} %")
 }
 
 /// What is said in a table of what advice is compared with.
@@ -541,6 +549,8 @@ mod tests {
         let said = |found: Estimate| held_out_words(&of(0.4, 0.01), &found);
         assert_eq!(said(of(0.404, 0.01)), " Held out: +1.0 %, within the stated ±3.5 %.");
         assert_eq!(said(of(0.3, 0.01)), " Held out: -25.0 %, outside of the stated ±3.5 %.");
+        let said_of_less = said(of(0.399_99, 0.01));
+        assert_eq!(said_of_less, " Held out: +0.0 %, within the stated ±3.5 %.");
         assert_eq!(said(of(0.4, 0.6)), " Held out: too few rows to tell.");
     }
 }

@@ -4,6 +4,8 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use lithify_report::printable;
+
 /// Exit code of a wrong command line, experiment file, or path.
 pub const USAGE: u8 = 2;
 const FAILURE: u8 = 1;
@@ -124,9 +126,9 @@ pub fn refuse_repetition<T: Display>(option: &str, list: &[T], hint: &str) -> Re
     }
 }
 
-/// Prints a line to standard error. Where nobody reads it, the exit code says enough.
+/// Prints a line to standard error; what it quotes of data and names cannot move the cursor. Where nobody reads it, the exit code says enough.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{}", printable(line));
 }
 
 /// Prints to standard output. A reader that has seen enough is no error.

@@ -85,9 +85,11 @@ pub mod index;
 pub mod json;
 mod model;
 pub mod page;
+mod printable;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
 pub use figure::Spread;
 pub use model::*;
+pub use printable::printable;
