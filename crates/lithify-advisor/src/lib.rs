@@ -112,10 +112,24 @@ impl Request {
 /// There is none of that name; the error lists them.
 pub fn target(name: &str) -> Result<Target> {
     TARGETS.iter().find(|target| target.name == name).copied().ok_or_else(|| {
-        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-        AdviseError::usage(format_args!("no target '{name}'; there are: {}", names.join(", ")))
+        let instead = INSTEAD.iter().find(|(names, _)| names.contains(&name));
+        let instead = instead.map_or_else(String::new, |(_, what)| format!("; {what}"));
+        let names = TARGETS.iter().map(|target| target.name).collect::<Vec<_>>().join(", ");
+        AdviseError::usage(format_args!("no target '{name}'{instead}; there are: {names}"))
     })
 }
+
+/// What is said of names that people use.
+const INSTEAD: &[(&[&str], &str)] = &[
+    (
+        &["mysql", "mariadb", "percona"],
+        "its tables are of innodb, innodb-compressed or myrocks: name the engine",
+    ),
+    (&["mongo"], "MongoDB is mongodb"),
+    (&["scylladb"], "Scylla is scylla"),
+    (&["postgres", "postgresql", "pg"], "PostgreSQL is not among the targets"),
+    (&["sqlite", "sqlite3"], "SQLite compresses nothing"),
+];
 
 /// Opens the data, measures them and gives advice for every target.
 ///
@@ -170,9 +184,10 @@ fn fitting(source: &dyn Source, request: &Request) -> Result<Vec<Target>> {
     if let Some(target) = request.targets.iter().find(|target| is_choice && !fits(target)) {
         let (title, path) = (target.title, input::shown(&request.path));
         let what = match target.needs_rows {
-            true => {
-                format!("{title} stores rows, and {path} has none that are known here: --format")
-            }
+            true => format!(
+                "{title} stores rows, and {path} is read as bytes without any: name one file, or what \
+                 its rows are with --format csv, tsv, json or lines"
+            ),
             false => format!("{title} stores files, and {path} is read as rows: --format bytes"),
         };
         let notes: String = source.notes().iter().map(|note| format!(". {note}")).collect();

@@ -4,6 +4,7 @@ use csv_core::Reader;
 use std::cell::RefCell;
 use std::path::Path;
 
+use super::container::container;
 use super::delimited::{Delimited, Read, Record, read_record, reader};
 use super::format::{Found, RowFormat};
 use super::listed;
@@ -98,25 +99,16 @@ fn plain(format: RowFormat, about: &str) -> Detected {
     Detected { format, start: 0, about: about.to_owned(), header: Vec::new() }
 }
 
-/// Files that hold other files, or rows in a form that this does not read.
+/// Files that are not read, or not here.
 fn refuse_containers(path: &Path, head: &[u8]) -> Result<()> {
     const KINDS: &[(&[u8], &str)] = &[
-        (b"\x1f\x8b", "is gzip: unpack it first (gunzip -k)"),
-        (b"\x28\xb5\x2f\xfd", "is compressed with zstd: unpack it first (zstd -dk)"),
-        (b"\x04\x22\x4d\x18", "is compressed with lz4: unpack it first (lz4 -dk)"),
-        (b"\xfd7zXZ\0", "is xz: unpack it first (unxz -k)"),
-        (b"BZh", "is bzip2: unpack it first (bunzip2 -k)"),
-        (b"PK\x03\x04", "is a zip archive: unpack it first"),
-        (b"\xff\xfe", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
-        (b"\xfe\xff", "is UTF-16: convert it first (iconv -f UTF-16 -t UTF-8)"),
         (b"PAR1", "is Parquet, and others beside it are not: name the one or the others"),
         (b"ARROW1", "is Arrow, and others beside it are not: name the one or the others"),
         (b"SQLite format 3\0", "is SQLite: name it alone, and its table with --table"),
-        (b"FEA1", "is Feather 1: write it again as Feather 2 or Parquet"),
-        (b"Obj\x01", "is Avro: export it as JSON lines or Parquet"),
     ];
-    match KINDS.iter().find(|(magic, _)| head.starts_with(magic)) {
-        Some((_, what)) => Err(AdviseError::data(format_args!("{} {what}", path.display()))),
+    let typed = KINDS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what);
+    match typed.or_else(|| container(head)) {
+        Some(what) => Err(AdviseError::data(format_args!("{} {what}", path.display()))),
         None => Ok(()),
     }
 }

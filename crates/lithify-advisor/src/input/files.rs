@@ -129,6 +129,7 @@ impl Files {
     /// no such column.
     pub fn open(path: &Path, named: Option<Format>, key: &[String]) -> Result<Files> {
         let listed = list(path)?;
+        let listed = if named.is_none() { listed.without_notes() } else { listed };
         let (parts, formats) = detect_all(&listed.files, named, key)?;
         let differing = (1..formats.len()).find_map(|at| differ(&parts, &formats, at));
         if let Some(what) = differing {
@@ -354,6 +355,49 @@ pub(super) struct Listed {
     left_out: Option<String>,
 }
 
+/// Names of texts about the data beside them, without what follows a dot.
+const NOTES: [&str; 7] =
+    ["readme", "license", "licence", "copying", "notice", "changelog", "authors"];
+
+/// Whether a file is about the data, and no part of them.
+fn is_note(path: &Path) -> bool {
+    let name = path.file_stem().map(|name| name.to_string_lossy().to_ascii_lowercase());
+    name.is_some_and(|name| NOTES.contains(&name.as_str()))
+}
+
+impl Listed {
+    /// Without texts about the data, if the others are one table.
+    fn without_notes(mut self) -> Listed {
+        let (notes, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.files.iter().cloned().partition(|path| is_note(path));
+        if notes.is_empty() || !are_a_table(&files) {
+            return self;
+        }
+        let told = format!("Left out, because they are about the data: {}", names_of(&notes));
+        let told = [self.left_out.take(), Some(told)].into_iter().flatten();
+        Listed { files, left_out: Some(told.collect::<Vec<_>>().join(". ")) }
+    }
+}
+
+/// Whether files are rows of fields or objects, and all of them the same.
+fn are_a_table(files: &[PathBuf]) -> bool {
+    let Ok((parts, formats)) = detect_all(files, None, &[]) else { return false };
+    let is_table = |one: &Detected| !matches!(one.format, RowFormat::Lines | RowFormat::Bytes(_));
+    formats.first().is_some_and(is_table)
+        && (1..formats.len()).all(|at| differ(&parts, &formats, at).is_none())
+}
+
+/// The first of some paths, and how many more there are.
+fn names_of(paths: &[PathBuf]) -> String {
+    let names: Vec<String> =
+        paths.iter().take(NAMES_MAX).map(|path| path.display().to_string()).collect();
+    let more = match paths.len().saturating_sub(NAMES_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", names.join(", "))
+}
+
 /// The file itself, or the files below the directory in the order of their names. What begins with a
 /// dot or a line is left out: writers of tables leave notes of that kind. Links to files are those
 /// files, once; links to directories are left out, because they may lead in a circle.
@@ -370,15 +414,8 @@ pub(super) fn list(path: &Path) -> Result<Listed> {
     let plain = found.iter().filter(|one| !one.is_link).map(|one| one.identity);
     let mut known: BTreeSet<(u64, u64)> = plain.collect();
     found.retain(|one| !one.is_link || known.insert(one.identity));
-    let left_out = (!others.is_empty()).then(|| {
-        let names: Vec<String> =
-            others.iter().take(NAMES_MAX).map(|path| path.display().to_string()).collect();
-        let more = match others.len().saturating_sub(NAMES_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        format!("Left out, because they are no files: {}{more}", names.join(", "))
-    });
+    let left_out = (!others.is_empty())
+        .then(|| format!("Left out, because they are no files: {}", names_of(&others)));
     Ok(Listed { files: found.into_iter().map(|one| one.path).collect(), left_out })
 }
 
@@ -396,10 +433,10 @@ fn walk(path: &Path, found: &mut Vec<Entry>, others: &mut Vec<PathBuf>) -> Resul
     let entries = std::fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>);
     let mut entries = entries.map_err(of)?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
-    let is_note = |name: &OsStr| {
+    let is_hidden = |name: &OsStr| {
         name.as_encoded_bytes().starts_with(b".") || name.as_encoded_bytes().starts_with(b"_")
     };
-    for entry in entries.into_iter().filter(|entry| !is_note(&entry.file_name())) {
+    for entry in entries.into_iter().filter(|entry| !is_hidden(&entry.file_name())) {
         let (kind, path) = (entry.file_type().map_err(of)?, entry.path());
         if kind.is_dir() {
             walk(&path, found, others)?;

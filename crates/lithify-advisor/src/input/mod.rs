@@ -9,6 +9,7 @@
 
 #[cfg(feature = "parquet")]
 mod columnar;
+mod container;
 mod delimited;
 mod detect;
 mod files;
@@ -41,6 +42,7 @@ use crate::watch::Watch;
 
 #[cfg(feature = "parquet")]
 pub use columnar::{ColumnarContent, ContentError, columnar_name};
+pub use container::container;
 pub use detect::Format;
 pub use files::Files;
 pub use lithify::Database;
@@ -66,6 +68,10 @@ pub fn open(
     }
     if mariadb::is_address(path) {
         return Ok(Box::new(mariadb::MariaDb::open(path, table, key, watch)?));
+    }
+    if path == Path::new("-") && !path.exists() {
+        let what = "- is no file: places of a pipe cannot be read; write it to a file first";
+        return Err(AdviseError::usage(what));
     }
     if path.to_str().is_some_and(|path| path.contains("://")) && !path.exists() {
         let what = "servers are asked by mariadb://… or mysql://… alone";

@@ -111,6 +111,8 @@ fn containers_are_refused_with_what_to_do() {
         (b"[{\"id\": 1}]", "jq -c '.[]'"),
         (b"{\n  \"id\": 1\n}\n", "jq -c ."),
     ];
+    let utf16: Vec<u8> = "id,name\n1,gneiss\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let cases = [cases, &[(&utf16[..], "iconv -f UTF-16LE -t UTF-8")]].concat();
     for (content, expected) in cases {
         let name = if content.starts_with(b"[") { "a.json" } else { "a" };
         let name = if content.starts_with(b"{") { "b.json" } else { name };
@@ -221,6 +223,45 @@ fn rows_that_are_not_counted_are_about_so_many() {
     let (_directory, path) = file("a.jsonl", format!("{{\"id\": \"{}\"}}\n", body(MIB)).repeat(4));
     let shown = lithify_advisor::screen::render(&self::advice(&request(&path, &["zfs"], &[])), 100);
     assert!(shown.contains(", 4 rows of 10"), "{shown}");
+}
+
+#[test]
+fn a_text_about_a_table_is_no_part_of_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let rows: String = (0..3_000).map(|row| format!("{row},rock {row}\n")).collect();
+    std::fs::write(directory.path().join("a.csv"), format!("id,name\n{rows}")).expect("is written");
+    for name in ["README.md", "LICENSE"] {
+        std::fs::write(directory.path().join(name), "What this is.\n\nAnd of whom.\n")
+            .expect("is written");
+    }
+    let table = advice(&request(directory.path(), &["rocksdb", "zfs"], &["id"]));
+    assert_eq!((table.data.rows, table.data.input.files), (3_000, 1));
+    let told = |line: &String| line.contains("about the data: ") && line.contains("README.md");
+    assert!(table.unknown.iter().any(told), "{:?}", table.unknown);
+    let bytes = Request { format: Some(Format::Bytes), ..request(directory.path(), &[], &[]) };
+    assert_eq!(advice(&bytes).data.input.files, 3);
+    // Beside what is no table they are files as the others.
+    std::fs::write(directory.path().join("b.txt"), "some\nlines\n").expect("is written");
+    let files = advice(&request(directory.path(), &[], &[]));
+    assert_eq!(
+        (files.data.input.format.as_str(), files.data.input.files),
+        ("bytes without rows", 4)
+    );
+    let error = refusal(&request(directory.path(), &["rocksdb"], &[])).to_string();
+    assert!(error.contains("is read as bytes without any: name one file, or "), "{error}");
+}
+
+#[test]
+fn errors_hold_no_control_characters() {
+    let header = "id,\u{1b}[31mred\u{202e}\n";
+    let (_directory, path) = file("a.csv", format!("{header}1,2\n3,4\n"));
+    let error = refusal(&request(&path, &["rocksdb"], &["colour"])).to_string();
+    assert!(error.ends_with(r"there are: id, \u{1b}[31mred\u{202e}"), "{error}");
+    let shown = lithify_advisor::screen::render(
+        &advice(&request(&path, &[], &["\u{1b}[31mred\u{202e}"])),
+        100,
+    );
+    assert!(!shown.contains('\u{1b}') && shown.contains(r"\u{1b}[31mred"), "{shown}");
 }
 
 #[test]

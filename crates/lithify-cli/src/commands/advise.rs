@@ -91,20 +91,20 @@ pub struct AdviseArguments {
     #[arg(long, value_name = "NAME=N,…")]
     price: Option<String>,
     /// How often a row is read in its life
-    #[arg(long, value_name = "N", value_parser = reads)]
+    #[arg(long, value_name = "N", value_parser = reads, allow_negative_numbers = true)]
     reads_per_row: Option<f64>,
     /// The share of reads that a cache answers, from 0 to 1
-    #[arg(long, value_name = "SHARE", value_parser = share)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     hot: Option<f64>,
     /// How long a row lives until it is rewritten or deleted
-    #[arg(long, value_name = "N", value_parser = months)]
+    #[arg(long, value_name = "N", value_parser = months, allow_negative_numbers = true)]
     months: Option<f64>,
     /// How large the whole database is, as 200GB or 2TiB, where the data are a part of it: a larger tree
     /// has more levels, and writes each row more often
     #[arg(long, value_name = "SIZE", value_parser = bytes(1, 1 << 60))]
     database_size: Option<u64>,
     /// Seconds that it may take; 60 without it
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     time: Option<f64>,
     /// Write everything that was measured into a file, as one JSON object without any row. As PATH it is a
     /// profile: it gives advice anew, at other prices, wherever it is. `-` prints it in place of the screen

@@ -98,6 +98,19 @@ fn wrong_use_and_wrong_data_have_their_codes() {
         "there are: lithify, rocksdb",
     );
     refused(&["rocks.csv", "--key", "colour", "--json", "a.json"], 2, "there are: id, name, kind");
+    for (name, what) in [
+        ("mysql", "no target 'mysql'; its tables are of innodb, innodb-compressed or myrocks"),
+        ("mariadb", "name the engine"),
+        ("mongo", "MongoDB is mongodb"),
+        ("postgres", "PostgreSQL is not among the targets"),
+    ] {
+        refused(&["rocks.csv", "--for", name], 2, what);
+    }
+    refused(&["-"], 2, "- is no file: places of a pipe cannot be read; write it to a file first");
+    refused(&["rocks.csv", "--months", "-3"], 2, "a life is 0.0001 to 1200 months");
+    refused(&["rocks.csv", "--reads-per-row", "-3"], 2, "reads are 0 to 1e12 a row");
+    refused(&["rocks.csv", "--hot", "-0.5"], 2, "a share is 0 to 1");
+    refused(&["rocks.csv", "--time", "-1"], 2, "a time is 1 to 86400 seconds");
     refused(&["rocks.csv", "--price", "gold=1"], 2, "gold");
     refused(&["rocks.csv", "--hot", "2"], 2, "a share is 0 to 1");
     refused(&["rocks.csv", "--json", "rocks.csv"], 2, "rocks.csv is the data");

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::basic::Compression;
+use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::{BATCH_ROWS, Batches, wrong};
 use crate::error::{AdviseError, Result};
@@ -26,8 +28,21 @@ fn open_with(
     options: ArrowReaderOptions,
 ) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(|error| AdviseError::of_file(path, &error))?;
-    ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
-        .map_err(|error| wrong(path, error))
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file, options)
+        .map_err(|error| wrong(path, error))?;
+    let mut columns = builder
+        .metadata()
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns())
+        .map(ColumnChunkMetaData::compression);
+    match columns.any(|compression| matches!(compression, Compression::BROTLI(_))) {
+        true => Err(wrong(
+            path,
+            "is compressed with Brotli, which is not read: write it again with zstd",
+        )),
+        false => Ok(builder),
+    }
 }
 
 pub(super) fn inspect(path: &Path) -> Result<(SchemaRef, Vec<u64>)> {
