@@ -225,9 +225,40 @@ fn what_is_named_wrongly_is_2_and_nothing_is_made() {
     assert!(error.contains("nowhere/x.csv"), "{error}");
 }
 
+/// What is no text of rows, and a first row that is wrong, are refused before anything is made.
+#[test]
+fn a_file_of_another_kind_is_refused_with_the_next_step() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let mut with_mark = vec![0xff, 0xfe];
+    with_mark.extend(utf16("key,value\n1,2\n"));
+    let cases: [(&str, &[u8], i32, &str); 8] = [
+        ("a.csv.gz", b"\x1f\x8b\x08\0", 2, "this is gzip: unpack it first (gunzip -k): a.csv.gz"),
+        ("a.sqlite", b"SQLite format 3\0rest", 2, "sqlite3 -header -csv"),
+        ("a.csv", &with_mark, 2, "this is UTF-16: convert it first (iconv"),
+        ("a.csv", &utf16("key,value\n1,2\n"), 2, "iconv -f UTF-16LE"),
+        ("a.csv", b"key,value\n1\n2,3\n", 1, "1 fields where the header has 2; 0 rows are written"),
+        ("a.csv", b"key,value\n\"1,2\n", 1, "a quote is never closed; 0 rows are written"),
+        ("a.jsonl", b"{\"key\": 1", 1, "0 rows are written"),
+        ("a.csv", b"id,\x1b[31mred\n1,2\n", 2, r"id, \u{1b}[31mred"),
+    ];
+    for (name, content, code, part) in cases {
+        std::fs::write(place.join(name), content).unwrap();
+        let (_, error) = expect(place, code, &["import", "new.db", name, "--create"]);
+        assert!(error.contains(part), "{error}");
+        assert!(!error.contains(|sign: char| sign.is_control() && sign != '\n'), "{error:?}");
+        assert!(!place.join("new.db").exists(), "{name}");
+    }
+    std::fs::write(place.join("a.tsv"), "key\tvalue\n1\tone, two\n").unwrap();
+    expect(place, 0, &["import", "new.db", "a.tsv", "--create"]);
+    let (out, _) = expect(place, 0, &["get", "new.db", "1"]);
+    assert_eq!(out, "one, two");
+}
+
 /// A table of a spreadsheet in a country of decimal commas.
 #[test]
-fn another_separator_is_suggested_and_taken() {
+fn another_separator_is_told_by_the_header_or_suggested() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     let names: Vec<String> = (0..45).map(|number| format!("column {number}")).collect();
@@ -236,7 +267,9 @@ fn another_separator_is_suggested_and_taken() {
         let row = vec!["1,5"; 45].join(separator);
         std::fs::write(place.join("wide.csv"), format!("{header}\n{row}\n")).unwrap();
         let import = ["import", "wide.db", "wide.csv", "--create", "--key", "column 7"];
-        let (_, error) = expect(place, 2, &import);
+        let (out, _) = expect(place, 0, &import);
+        assert!(out.starts_with("1 rows written"), "{out}");
+        let (_, error) = expect(place, 2, &[&import[..], &["--separator", ","]].concat());
         let what = format!(
             "error: no column column 7; the header seems to be separated by {name}: \
              --separator {name}: wide.csv"

@@ -16,7 +16,8 @@ use clap::Args;
 use lithify::{KEY_SIZE_MAX, VALUE_SIZE_MAX};
 #[cfg(feature = "advisor-formats")]
 use lithify_advisor::input::columnar_name;
-use lithify_advisor::input::{Database, Source};
+use lithify_advisor::input::{Database, Source, container};
+use lithify_report::printable;
 
 use super::database::{family_to_write, open_to_write};
 use super::export::FileFormat;
@@ -31,7 +32,8 @@ use sink::Sink;
     long_about = "\
 Put the rows of a file into a column family. Rows with a key that is there replace what is there.
 
-CSV has a header, and commas between fields, or what --separator names. The columns key and value are
+CSV has a header. Between fields are commas; tabs, semicolons or bars if the header has no comma; or what
+--separator names. The columns key and value are
 taken, or those that --key and --value name. With --key alone the value is the row as a JSON object. JSON lines have an object a line, with the fields key and
 value, or key_hex and value_hex with hexadecimal digits: what `lithify export` writes. With --key alone
 the value is the line as it is. Parquet and Arrow files are known by their first bytes; their columns are
@@ -75,7 +77,7 @@ pub struct ImportArguments {
     /// The column or field that is the value; the whole row without it
     #[arg(long, value_name = "COLUMN", requires = "key")]
     value: Option<String>,
-    /// What stands between the fields of a CSV file, if it is no comma: one sign, or tab
+    /// What stands between the fields of a CSV file, where its header does not tell: one sign, or tab
     #[arg(long, value_name = "SIGN", value_parser = separator)]
     separator: Option<u8>,
     /// The column family or keyspace of a directory to import from
@@ -209,14 +211,7 @@ pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
     let file = arguments.file.display();
     match stopped {
         Ok(()) => {}
-        Err(Stop::Bad(bad)) => {
-            return Err(match bad {
-                Bad::Row(line, what) => Fault::failure(format!("{what}; {written}: {file}:{line}")),
-                Bad::Read(error) => Fault::failure(format!("{error}; {written}: {file}")),
-                Bad::Usage(what) => Fault::usage(format!("{what}: {file}")),
-                Bad::Source(what) => Fault::failure(format!("{what}; {written}")),
-            });
-        }
+        Err(Stop::Bad(bad)) => return Err(wrong_row(bad, &written, &arguments.file)),
         Err(Stop::Size(what)) => return Err(Fault::failure(format!("{what}; {written}: {file}"))),
         Err(Stop::Source(what)) => return Err(Fault::failure(format!("{what}; {written}"))),
         Err(Stop::Engine(error)) => {
@@ -235,12 +230,23 @@ pub fn run(arguments: &ImportArguments) -> Result<(), Fault> {
     if !is_sorted {
         text.push_str(ROWS_OF_ONE_KEY);
     }
-    print(&text)
+    print(&printable(&text))
+}
+
+/// What the name of a file says. What stands between the fields of CSV its header tells.
+fn format_of_name(path: &Path) -> Option<FileFormat> {
+    let is_tsv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tsv"));
+    if is_tsv { Some(FileFormat::Csv) } else { FileFormat::of_name(path) }
 }
 
 /// What is imported.
 enum Input {
-    File { records: Box<dyn Records>, total_bytes: u64 },
+    /// The first row is read before the database is opened: nothing is made for a file that is wrong.
+    File {
+        records: Box<dyn Records>,
+        first: Option<Row>,
+        total_bytes: u64,
+    },
     Database(Box<dyn Source>),
 }
 
@@ -250,7 +256,7 @@ impl Input {
         let path = arguments.file.as_path();
         let shown = path.display();
         let is_stdin = path == Path::new("-");
-        let format = arguments.format.or_else(|| FileFormat::of_name(path));
+        let format = arguments.format.or_else(|| format_of_name(path));
         if arguments.separator.is_some() && (path.is_dir() || format != Some(FileFormat::Csv)) {
             return Err(Fault::usage(format!("--separator is of CSV files: {shown}")));
         }
@@ -263,11 +269,6 @@ impl Input {
         if !is_stdin && let Some(input) = open_columnar(arguments)? {
             return Ok(input);
         }
-        let Some(format) = format else {
-            return Err(Fault::usage(format!(
-                "say what it is with --format csv or jsonl: {shown}"
-            )));
-        };
         let (input, total_bytes): (Box<dyn Read>, u64) = match is_stdin {
             true => (Box::new(stdin()), 0),
             false => {
@@ -280,11 +281,22 @@ impl Input {
                 (Box::new(file), bytes)
             }
         };
-        let input = BufReader::with_capacity(1 << 18, input);
+        let mut input = BufReader::with_capacity(1 << 18, input);
+        let head = input
+            .fill_buf()
+            .map_err(|error| Fault::usage(format!("cannot be read: {error}: {shown}")))?;
+        if let Some(what) = refused(head) {
+            return Err(Fault::usage(format!("this {what}: {shown}")));
+        }
+        let Some(format) = format else {
+            return Err(Fault::usage(format!(
+                "say what it is with --format csv or jsonl: {shown}"
+            )));
+        };
+        let separator = arguments.separator.unwrap_or_else(|| table::separator_of(head));
         let (key, value) = (arguments.key.clone(), arguments.value.clone());
         let records: Result<Box<dyn Records>, Bad> = match format {
             FileFormat::Csv => {
-                let separator = arguments.separator.unwrap_or(b',');
                 table::CsvRows::open(input, separator, key, value).map(|rows| Box::new(rows) as _)
             }
             FileFormat::Jsonl => Ok(Box::new(jsonl::JsonRows::new(input, key, value))),
@@ -295,34 +307,82 @@ impl Input {
             Bad::Usage(what) => Fault::usage(format!("{what}: {shown}")),
             Bad::Source(what) => Fault::failure(what),
         })?;
-        Ok(Input::File { records, total_bytes })
+        Input::of_records(records, total_bytes, arguments)
+    }
+
+    /// A file whose first row is read.
+    fn of_records(
+        mut records: Box<dyn Records>,
+        total_bytes: u64,
+        arguments: &ImportArguments,
+    ) -> Result<Input, Fault> {
+        let mut row = Row::default();
+        match next_row(&mut *records, &mut row) {
+            Ok(is_there) => {
+                let first = is_there.then_some(row);
+                Ok(Input::File { records, first, total_bytes })
+            }
+            Err(bad) => Err(wrong_row(bad, "0 rows are written", &arguments.file)),
+        }
     }
 
     /// Hands all rows to the sink.
     fn read_into(&mut self, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
         match self {
-            Input::File { records, total_bytes } => {
-                read_file(&mut **records, *total_bytes, sink, watch)
+            Input::File { records, first, total_bytes } => {
+                read_file(&mut **records, first.take(), *total_bytes, sink, watch)
             }
             Input::Database(source) => read_database(&mut **source, sink, watch),
         }
     }
 }
 
+/// Reads the next row, which a database can take; false at the end.
+fn next_row(records: &mut dyn Records, row: &mut Row) -> Result<bool, Bad> {
+    if !records.next(row)? {
+        return Ok(false);
+    }
+    match too_large(&row.key, &row.value) {
+        Some(what) => Err(Bad::Row(records.line().first, what)),
+        None => Ok(true),
+    }
+}
+
+/// What is wrong with a row, with what is written before it.
+fn wrong_row(bad: Bad, written: &str, file: &Path) -> Fault {
+    let file = file.display();
+    match bad {
+        Bad::Row(line, what) => Fault::failure(format!("{what}; {written}: {file}:{line}")),
+        Bad::Read(error) => Fault::failure(format!("{error}; {written}: {file}")),
+        Bad::Usage(what) => Fault::usage(format!("{what}: {file}")),
+        Bad::Source(what) => Fault::failure(format!("{what}; {written}")),
+    }
+}
+
+/// Why a file that begins with these bytes is neither CSV nor JSON lines, and what makes it so.
+fn refused(head: &[u8]) -> Option<&'static str> {
+    match head.starts_with(b"SQLite format 3\0") {
+        true => Some(
+            "is SQLite: make CSV of a table first (sqlite3 -header -csv FILE 'SELECT * FROM table')",
+        ),
+        false => container(head),
+    }
+}
+
+/// Hands `first` and the rows behind it to the sink.
 fn read_file(
     records: &mut dyn Records,
+    first: Option<Row>,
     total_bytes: u64,
     sink: &mut Sink<'_>,
     watch: &Watch,
 ) -> Result<(), Stop> {
-    let mut row = Row::default();
+    // Without a first row there is none.
+    let mut is_there = first.is_some();
+    let mut row = first.unwrap_or_default();
     let mut last_heard = None;
-    while records.next(&mut row).map_err(Stop::Bad)? {
+    while is_there {
         let line = records.line();
-        let bad = |what: String| Stop::Bad(Bad::Row(line.first, what));
-        if let Some(what) = too_large(&row.key, &row.value) {
-            return Err(bad(what));
-        }
         if watch.is_interrupted() {
             return Err(Stop::Interrupted);
         }
@@ -333,6 +393,7 @@ fn read_file(
             let _ = watch.hear(line.bytes, total_bytes);
         }
         sink.put(&row.key, &row.value).map_err(Stop::Engine)?;
+        is_there = next_row(records, &mut row).map_err(Stop::Bad)?;
     }
     Ok(())
 }
@@ -360,9 +421,7 @@ fn open_columnar(arguments: &ImportArguments) -> Result<Option<Input>, Fault> {
     let (key, value) = (arguments.key.as_deref(), arguments.value.as_deref());
     match columnar::ColumnarRows::open(path, key, value, metadata.len()) {
         Ok(None) => Ok(None),
-        Ok(Some(rows)) => {
-            Ok(Some(Input::File { records: Box::new(rows), total_bytes: metadata.len() }))
-        }
+        Ok(Some(rows)) => Input::of_records(Box::new(rows), metadata.len(), arguments).map(Some),
         Err(error) if error.is_usage() => Err(Fault::usage(error)),
         Err(error) => Err(Fault::failure(error)),
     }

@@ -74,6 +74,17 @@ impl<R: BufRead> CsvRows<R> {
 /// Separators of CSV files, as they are named on the command line.
 const SEPARATORS: [(&str, u8); 4] = [("','", b','), ("';'", b';'), ("tab", b'\t'), ("'|'", b'|')];
 
+/// The separator of a header where none is named: the comma if it has one, else what it has most of.
+pub fn separator_of(head: &[u8]) -> u8 {
+    let header = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let times = |separator: u8| header.iter().filter(|byte| **byte == separator).count();
+    let most = SEPARATORS.into_iter().map(|(_, separator)| separator).max_by_key(|one| times(*one));
+    match most {
+        Some(separator) if times(b',') == 0 && times(separator) > 0 => separator,
+        _ => b',',
+    }
+}
+
 /// A separator that the names of a header hold more often than there are names beside the first.
 fn other_separator(names: &[String], separator: u8) -> Option<&'static str> {
     let times =
