@@ -262,7 +262,13 @@ impl<'a> Collected<'a> {
             }
         };
         let data_bytes = value.len() as u64;
-        self.rows.push(Row { key: &number, partition_bytes: number.len(), value, data_bytes, file_bytes: 0 });
+        self.rows.push(Row {
+            key: &number,
+            partition_bytes: number.len(),
+            value,
+            data_bytes,
+            file_bytes: 0,
+        });
         Ok(())
     }
 
