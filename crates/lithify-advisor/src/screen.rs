@@ -1,5 +1,5 @@
-//! One screen of at most 40 lines: the answer first, then what it costs otherwise, then what is not
-//! known.
+//! One screen of at most 40 lines: the answer first, then what it costs otherwise, what it was measured
+//! on, and what is not known.
 
 use std::fmt::Write;
 
@@ -56,13 +56,9 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     let mut text = String::new();
     let too_little = too_little(&advice.data);
     if let Some(line) = &too_little {
+        // What else would be said would be taken for advice.
         wrapped(&mut text, "", line, columns);
-    }
-    data(&mut text, &advice.data, advice, columns);
-    // What these say would be taken for advice.
-    let is_little = too_little.is_some();
-    if is_little {
-        text.push_str("\nNothing is advised.\n");
+        text.push_str("Nothing is advised.\n");
     } else if advice.targets.len() <= TABLES_MAX {
         for target in &advice.targets {
             with_table(&mut text, target, advice, room, columns);
@@ -70,6 +66,10 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     } else {
         overview(&mut text, advice);
     }
+    // Parts begin with an empty line, and the first one needs none.
+    let mut text = text.trim_start_matches('\n').to_owned();
+    text.push('\n');
+    data(&mut text, &advice.data, advice, columns);
     if !advice.samples.is_empty() {
         text.push_str("\nSome rows\n");
         advice.samples.iter().for_each(|row| text.push_str(&format!("  {row}\n")));

@@ -264,7 +264,7 @@ fn too_little_data_are_told_first() {
     let files = of("a.bin", "\0".repeat(1_000), &[]);
     assert!(files.starts_with("Too little data to advise: 1000 B."), "{files}");
     let enough = of("orders.csv", orders(2_000, true), &["rocksdb"]);
-    assert!(enough.starts_with("Data ") && is_advice(&enough), "{enough}");
+    assert!(enough.starts_with("RocksDB (") && is_advice(&enough), "{enough}");
 }
 
 #[test]

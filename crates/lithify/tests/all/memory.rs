@@ -89,17 +89,23 @@ fn a_load_keeps_within_the_budget() {
     assert_eq!(used(&stats, MemoryUse::Compaction), 0, "an idle database compacts nothing");
 }
 
-#[test]
-fn pinned_bytes_show_and_go_back_to_nothing() {
-    let parts = Parts::new(2);
+/// 4 MB of rows of 200 bytes in tables, with a budget of half of that.
+fn rows_beyond_the_budget(seed: u64) -> (Db, ColumnFamily) {
+    let parts = Parts::new(seed);
     let options = Options { memory_budget_bytes: 2 << 20, memtable_bytes: 64 << 10, ..options() };
     let db = Db::open_in(PATH, options, parts.world()).unwrap();
     let family = db.column_family("rows", family_options()).unwrap();
-    let mut random = Random(2);
+    let mut random = Random(seed);
     for number in 0..20_000 {
         family.put(key(number), random.bytes(200)).unwrap();
     }
     family.compact_range(None, None).unwrap();
+    (db, family)
+}
+
+#[test]
+fn pinned_bytes_show_and_go_back_to_nothing() {
+    let (db, family) = rows_beyond_the_budget(2);
     assert_eq!(used(&db.stats(), MemoryUse::Pinned), 0);
     // One slice per block or so, over more blocks than the cache can hold.
     let slices: Vec<_> =
@@ -128,15 +134,7 @@ fn pinned_bytes_show_and_go_back_to_nothing() {
 
 #[test]
 fn values_that_are_held_do_not_hold_every_block() {
-    let parts = Parts::new(3);
-    let options = Options { memory_budget_bytes: 2 << 20, memtable_bytes: 64 << 10, ..options() };
-    let db = Db::open_in(PATH, options, parts.world()).unwrap();
-    let family = db.column_family("rows", family_options()).unwrap();
-    let mut random = Random(3);
-    for number in 0..20_000 {
-        family.put(key(number), random.bytes(200)).unwrap();
-    }
-    family.compact_range(None, None).unwrap();
+    let (db, family) = rows_beyond_the_budget(3);
     let bound = 2 * (2 << 20);
     let pinned = || used(&db.stats(), MemoryUse::Pinned);
     // In an order in which neighbours are far from each other: a block for each of them would be 100 MiB.
