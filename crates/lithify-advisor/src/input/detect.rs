@@ -191,8 +191,10 @@ fn table(
     let fields = first.len();
     let texts: Vec<String> =
         (0..fields).map(|at| String::from_utf8_lossy(first.field(at)).into_owned()).collect();
-    // Whatever the key is: a row is a name or data in every call.
-    let has_header = is_header(&records, body, is_whole);
+    // Who names a column of the first row takes that for the header. A number is a column, not a name.
+    let is_name = |name: &&String| name.parse::<usize>().is_err();
+    let names_a_column = key.iter().filter(is_name).any(|name| texts.contains(name));
+    let has_header = names_a_column || is_header(&records, body, is_whole);
     let column = |name: &String| column(path, &texts, has_header, name);
     let columns = key.iter().map(column).collect::<Result<Vec<usize>>>()?;
     let header = if has_header { texts } else { Vec::new() };

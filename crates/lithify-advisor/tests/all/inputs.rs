@@ -192,7 +192,6 @@ fn small_files_are_stored_one_by_one() {
     assert!((15_000.0..60_000.0).contains(&inline), "{inline}");
 }
 
-/// What a row is does not depend on the key.
 #[test]
 fn a_number_is_a_column_and_never_makes_a_header() {
     let rows: String = (1..4_000).map(|row| format!("a{row},{},x\n", row + 1)).collect();
@@ -205,6 +204,20 @@ fn a_number_is_a_column_and_never_makes_a_header() {
     let (_directory, path) = file("a.csv", format!("name,number,kind\n{rows}"));
     let advice = advice(&request(&path, &["rocksdb"], &["2"]));
     assert!(advice.data.is_sorted && advice.data.rows == 3_999, "{:?}", advice.data);
+}
+
+/// Where all columns are texts no row tells that the first one has names. Who names one does.
+#[test]
+fn a_column_that_is_named_makes_a_header() {
+    let rows: String = (0..4_000).map(|row| format!("slate{row},quarry,blue\n")).collect();
+    let (_directory, path) = file("a.csv", format!("stone,place,colour\n{rows}"));
+    for (key, header, count) in
+        [("stone", "with a header", 4_000), ("1", "without a header", 4_001)]
+    {
+        let advice = advice(&request(&path, &["rocksdb"], &[key]));
+        assert_eq!(advice.data.input.format, format!("CSV with 3 columns, {header}"));
+        assert_eq!(advice.data.rows, count);
+    }
 }
 
 #[test]

@@ -123,7 +123,8 @@ static void after_close(void) {
     FAILS(LITHIFY_CLOSED, "closed", lithify_put(rocks, "a", 1, "b", 1, &message));
     FAILS(LITHIFY_CLOSED, "closed", lithify_get(rocks, snapshot, "a", 1, &value, &length, &message));
     ANSWERS(LITHIFY_ABSENT, lithify_cursor_seek(cursor, "z", 1, &message));
-    DONE(lithify_transaction_put(transaction, rocks, "a", 1, "b", 1, &message));
+    FAILS(LITHIFY_CLOSED, "closed",
+          lithify_transaction_put(transaction, rocks, "a", 1, "b", 1, &message));
     FAILS(LITHIFY_CLOSED, "closed",
           lithify_transaction_commit(transaction, LITHIFY_DURABILITY_DEFAULT, &message));
     FAILS(LITHIFY_CLOSED, "closed", lithify_ingest_commit(ingest, NULL, &message));

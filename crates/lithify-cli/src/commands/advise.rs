@@ -101,7 +101,7 @@ pub struct AdviseArguments {
     months: Option<f64>,
     /// How large the whole database is, as 200GB or 2TiB, where the data are a part of it: a larger tree
     /// has more levels, and writes each row more often
-    #[arg(long, value_name = "SIZE", value_parser = bytes(1, 1 << 60))]
+    #[arg(long, value_name = "SIZE", value_parser = bytes(1, 1 << 60), allow_negative_numbers = true)]
     database_size: Option<u64>,
     /// Seconds that it may take; 60 without it
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]

@@ -111,6 +111,7 @@ fn wrong_use_and_wrong_data_have_their_codes() {
     refused(&["rocks.csv", "--reads-per-row", "-3"], 2, "reads are 0 to 1e12 a row");
     refused(&["rocks.csv", "--hot", "-0.5"], 2, "a share is 0 to 1");
     refused(&["rocks.csv", "--time", "-1"], 2, "a time is 1 to 86400 seconds");
+    refused(&["rocks.csv", "--database-size", "-3"], 2, "expected bytes, as 4096");
     refused(&["rocks.csv", "--price", "gold=1"], 2, "gold");
     refused(&["rocks.csv", "--hot", "2"], 2, "a share is 0 to 1");
     refused(&["rocks.csv", "--json", "rocks.csv"], 2, "rocks.csv is the data");
