@@ -334,3 +334,32 @@ fn cursors_that_pass_the_cache_by_find_the_same() {
         assert!(with_kept > 0 && pinned_bytes() == 0, "{codec}: {with_kept}, {}", pinned_bytes());
     });
 }
+
+/// An old version at a restart shares nothing with the newer one before it, and a step back comes there
+/// from a key of one version: with so many versions of the key before, some of them lie so.
+#[test]
+fn going_back_shows_the_newest_version_that_a_snapshot_sees() {
+    for versions in 1..40_u8 {
+        let parts = Parts::new(6);
+        let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        for number in 1..4 {
+            family.put(key(number), [100; 20]).unwrap();
+        }
+        let mut snapshots = Vec::new();
+        for version in 0..versions {
+            family.put(key(0), [version; 20]).unwrap();
+            snapshots.push((version, db.snapshot()));
+        }
+        db.flush().unwrap();
+        for (version, snapshot) in &snapshots {
+            let mut cursor = family.cursor_at(.., snapshot).unwrap();
+            for (number, byte) in [(3, 100), (2, 100), (1, 100), (0, *version)] {
+                assert!(cursor.prev().unwrap());
+                let expected = (&key(number)[..], &[byte; 20][..]);
+                assert_eq!((cursor.key(), cursor.value()), expected, "{version} of {versions}");
+            }
+            assert!(!cursor.prev().unwrap(), "{version} of {versions}");
+        }
+    }
+}
