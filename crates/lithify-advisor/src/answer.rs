@@ -564,13 +564,7 @@ mod tests {
     #[test]
     fn advisor_and_chooser_agree_on_the_same_measurements() {
         let lithify = target("lithify").expect("is there");
-        let basis = Basis {
-            key_bytes: 16.0,
-            row_bytes: 100.0,
-            data_bytes: 1e9,
-            has_rows: true,
-            database_bytes: 1e9,
-        };
+        let basis = Basis::of_a_gigabyte();
         let expectations = Expectations::default();
         let mut chosen = Vec::new();
         for (objective, _) in Objective::NAMED {

@@ -52,15 +52,12 @@ impl Part {
         self.writes / self.share.max(1e-9)
     }
 
+    /// What one write costs, until the next one.
     fn terms(&self, of: &Outcome, use_of: &Use<'_>) -> Terms {
         let conditions =
             use_of.expectations.conditions(use_of.target, use_of.basis, self.lifetime_part());
-        let costs = [of.encode_ns, of.decode_ns];
-        let unit_bytes = of.unit_data_bytes as usize;
-        times(
-            self.writes,
-            &terms_of(of.bottom.value, costs, unit_bytes, &conditions, use_of.prices),
-        )
+        let (costs, unit_bytes) = ([of.encode_ns, of.decode_ns], of.unit_data_bytes as usize);
+        terms_of(of.bottom.value, costs, unit_bytes, &conditions, use_of.prices)
     }
 }
 
@@ -143,7 +140,7 @@ impl Sum {
     fn add(&mut self, part: &Part, of: &Outcome, use_of: &Use<'_>) {
         self.ratio += part.share * of.bottom.value;
         self.write_ns += part.writes * (of.encode_ns + of.decode_ns);
-        self.terms = sum_of(&self.terms, &part.terms(of, use_of));
+        add_times(&mut self.terms, part.writes, &part.terms(of, use_of));
     }
 
     fn give(self, outcome: &mut Outcome, upper: [Compression; 2]) {
@@ -157,32 +154,17 @@ impl Sum {
     }
 }
 
-fn times(factor: f64, terms: &Terms) -> Terms {
-    Terms {
-        compress: factor * terms.compress,
-        merge: factor * terms.merge,
-        points: factor * terms.points,
-        scans: factor * terms.scans,
-        write: factor * terms.write,
-        rewrites: factor * terms.rewrites,
-        store: factor * terms.store,
-        device: factor * terms.device,
-        memory: factor * terms.memory,
-    }
-}
-
-fn sum_of(a: &Terms, b: &Terms) -> Terms {
-    Terms {
-        compress: a.compress + b.compress,
-        merge: a.merge + b.merge,
-        points: a.points + b.points,
-        scans: a.scans + b.scans,
-        write: a.write + b.write,
-        rewrites: a.rewrites + b.rewrites,
-        store: a.store + b.store,
-        device: a.device + b.device,
-        memory: a.memory + b.memory,
-    }
+/// Adds the terms of so many writes.
+fn add_times(sum: &mut Terms, writes: f64, of: &Terms) {
+    sum.compress += writes * of.compress;
+    sum.merge += writes * of.merge;
+    sum.points += writes * of.points;
+    sum.scans += writes * of.scans;
+    sum.write += writes * of.write;
+    sum.rewrites += writes * of.rewrites;
+    sum.store += writes * of.store;
+    sum.device += writes * of.device;
+    sum.memory += writes * of.memory;
 }
 
 #[cfg(test)]

@@ -76,6 +76,18 @@ pub struct Basis {
 const FIRST_LEVEL_BYTES: f64 = 268_435_456.0;
 
 impl Basis {
+    /// Small rows that are all of their database.
+    #[cfg(test)]
+    pub(crate) fn of_a_gigabyte() -> Basis {
+        Basis {
+            key_bytes: 16.0,
+            row_bytes: 100.0,
+            data_bytes: 1e9,
+            has_rows: true,
+            database_bytes: 1e9,
+        }
+    }
+
     /// How many tenfold steps there are from the first level below L0 to all of the database.
     pub(crate) fn tenfold_steps(&self) -> f64 {
         (self.database_bytes / FIRST_LEVEL_BYTES).max(1.0).log10().ceil()
@@ -229,13 +241,7 @@ mod tests {
 
     #[test]
     fn no_unit_takes_much_more_than_it_holds() {
-        let basis = Basis {
-            key_bytes: 16.0,
-            row_bytes: 100.0,
-            data_bytes: 1e9,
-            has_rows: true,
-            database_bytes: 1e9,
-        };
+        let basis = Basis::of_a_gigabyte();
         for target in TARGETS {
             for setting in (target.settings)() {
                 let unit = setting.cells[0].size_bytes as u32;

@@ -1,9 +1,9 @@
 //! Which rows a flush or compaction drops by itself: expired ones, and those that the family's
 //! filter removes.
 //!
-//! It is asked of puts that the rules keep, and of values that operands are folded into. A row that goes becomes a delete, unless nothing lies
-//! deeper, so that no older entry of its key shows again. A block that is copied as it is stored would
-//! pass by: such merges copy none.
+//! It is asked of puts that the rules keep, and of values that operands are folded into. A row that goes
+//! becomes a delete, unless nothing lies deeper, so that no older entry of its key shows again. A block
+//! that is copied as it is stored would pass by: such merges copy none.
 
 use crate::Result;
 use crate::base::{Level, SequenceNumber};

@@ -15,7 +15,8 @@ const ATTEMPTS_MAX: usize = 100;
 
 /// Writes that depend on what is there. The row is locked meanwhile: no other write comes between,
 /// in a transaction or not. Where a range of the family is deleted or ingested meanwhile, the row is read
-/// again, up to 100 times: then the error is [`crate::ErrorKind::Conflict`]. From the first of them on, plain writes take row locks too.
+/// again, up to 100 times: then the error is [`crate::ErrorKind::Conflict`]. From the first of them on,
+/// plain writes take row locks too.
 impl ColumnFamily {
     /// Sets a row to what `change` makes of it, or removes it where that gives `None`; returns what
     /// `change` gave. Others that write the row wait meanwhile, so `change` is better short. It is called
