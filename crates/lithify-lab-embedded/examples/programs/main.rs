@@ -1,4 +1,4 @@
-//! Programs of ordinary users on Lithify, RocksDB and fjall: a job queue, and counters in two ways.
+//! Programs of ordinary users on Lithify, RocksDB and fjall: a job queue, counters in two ways, and time series.
 //!
 //! `cargo run --release -p lithify-lab-embedded --example programs -- queue lithify 1000000`
 //!
@@ -7,6 +7,7 @@
 //! | `queue` | two producers put jobs, four workers take the first that nobody else is at |
 //! | `merges` | four threads add to 10,000 counters by a merge operator |
 //! | `updates` | the same by reading and writing a row in one step |
+//! | `samples` | four threads append to 1,000 series, a batch for each time; then they read ranges of 500 |
 //!
 //! All stores run with their defaults: what a commit wrote is in the operating system's hands, and nobody
 //! waits for the disk. A claim of a job is a transaction of its own. Workers on Lithify and RocksDB pass jobs
@@ -14,10 +15,12 @@
 //! its updates. `rocksdb-from-last` begins to look behind the last job that was taken.
 
 mod rocksdb;
+mod samples;
 
 use fjall::{KeyspaceCreateOptions, Readable, SingleWriterTxDatabase, SingleWriterTxKeyspace};
 use lithify::{CfOptions, ColumnFamily, Db, MergeOperator, Options};
 use rocksdb::{Begin, RocksDb};
+use samples::{Sample, Window};
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,6 +48,10 @@ trait Store: Sync {
     fn update(&self, key: [u8; 8]) -> Outcome<()>;
     /// The sum of all values.
     fn sum(&self) -> Outcome<u64>;
+    /// Writes rows together or not at all.
+    fn put_all(&self, rows: &[Sample]) -> Outcome<()>;
+    /// Reads all rows of a range; its end is excluded.
+    fn read(&self, from: [u8; 8], to: [u8; 8]) -> Outcome<Window>;
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -95,6 +102,22 @@ impl Store for Lithify {
     fn sum(&self) -> Outcome<u64> {
         self.1.values().try_fold(0, |sum, value| Ok(sum + number(&value?)))
     }
+
+    fn put_all(&self, rows: &[Sample]) -> Outcome<()> {
+        let mut batch = self.0.batch();
+        for (key, value) in rows {
+            batch.put(&self.1, key, value);
+        }
+        Ok(batch.commit()?)
+    }
+
+    fn read(&self, from: [u8; 8], to: [u8; 8]) -> Outcome<Window> {
+        let (mut cursor, mut window) = (self.1.cursor(from..to)?, Window::default());
+        while cursor.next()? {
+            window.add(cursor.value());
+        }
+        Ok(window)
+    }
 }
 
 struct Fjall(SingleWriterTxDatabase, SingleWriterTxKeyspace);
@@ -136,6 +159,22 @@ impl Store for Fjall {
 
     fn sum(&self) -> Outcome<u64> {
         self.0.read_tx().iter(&self.1).try_fold(0, |sum, row| Ok(sum + number(&row.value()?)))
+    }
+
+    fn put_all(&self, rows: &[Sample]) -> Outcome<()> {
+        let mut transaction = self.0.write_tx();
+        for (key, value) in rows {
+            transaction.insert(&self.1, key, value.as_str());
+        }
+        Ok(transaction.commit()?)
+    }
+
+    fn read(&self, from: [u8; 8], to: [u8; 8]) -> Outcome<Window> {
+        let mut window = Window::default();
+        for row in self.0.read_tx().range(&self.1, from..to) {
+            window.add(&row.value()?);
+        }
+        Ok(window)
     }
 }
 
@@ -236,7 +275,8 @@ fn in_threads(bodies: &[(usize, Body<'_>)]) -> Outcome<()> {
 }
 
 fn run(arguments: &[String]) -> Outcome<()> {
-    let usage = "programs queue|merges|updates lithify|rocksdb|rocksdb-from-last|fjall [NUMBER]";
+    let usage =
+        "programs queue|merges|updates|samples lithify|rocksdb|rocksdb-from-last|fjall [NUMBER]";
     let (Some(program), Some(store)) = (arguments.first(), arguments.get(1)) else {
         return Err(usage.into());
     };
@@ -264,11 +304,27 @@ fn run(arguments: &[String]) -> Outcome<()> {
         "queue" => queue(&*opened, total),
         "merges" => counters(&*opened, total, |store, key| store.merge(key)),
         "updates" => counters(&*opened, total, |store, key| store.update(key)),
+        "samples" => samples::samples(&*opened, total),
         _ => Err(usage.into()),
     };
     drop(opened);
+    if ended.is_ok() {
+        println!("{} bytes in files after closing", bytes_of(&directory)?);
+    }
     let _ = std::fs::remove_dir_all(&directory);
     ended
+}
+
+/// The bytes of all files below a directory.
+fn bytes_of(directory: &Path) -> std::io::Result<u64> {
+    let entries = std::fs::read_dir(directory)?;
+    entries
+        .map(|entry| {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_dir() { bytes_of(&entry.path()) } else { Ok(metadata.len()) }
+        })
+        .sum()
 }
 
 fn main() -> ExitCode {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lithify_lab_engines::setup;
 
+use crate::samples::{Sample, Window};
 use crate::{Outcome, Store, job, number};
 
 /// Any object of the library: it is only ever handed back.
@@ -71,6 +72,10 @@ functions! {
     transactiondb_options_create() -> Object;
     transactiondb_options_destroy(Object);
     transactiondb_put(Object, Object, *const u8, usize, *const u8, usize, ErrorText);
+    transactiondb_write(Object, Object, Object, ErrorText);
+    writebatch_create() -> Object;
+    writebatch_destroy(Object);
+    writebatch_put(Object, *const u8, usize, *const u8, usize);
     writeoptions_create() -> Object;
     writeoptions_destroy(Object);
 }
@@ -109,7 +114,7 @@ unsafe impl Send for RocksDb {}
 // SAFETY: as above.
 unsafe impl Sync for RocksDb {}
 
-/// An iterator or a transaction, freed where it ends.
+/// An iterator, a transaction or a batch, freed where it ends.
 struct Owned<'d> {
     object: Object,
     destroy: unsafe extern "C" fn(Object),
@@ -325,6 +330,35 @@ impl Store for RocksDb {
             self.advance(&mut rows);
         }
         Ok(sum)
+    }
+
+    fn put_all(&self, rows: &[Sample]) -> Outcome<()> {
+        let call = &self.call;
+        // SAFETY: a new batch, freed by its owner.
+        let object = unsafe { (call.writebatch_create)() };
+        let batch = Owned { object, destroy: call.writebatch_destroy, _database: self };
+        for (key, value) in rows {
+            let (key, value) = ((key.as_ptr(), key.len()), (value.as_ptr(), value.len()));
+            // SAFETY: batch, key and value live; the batch copies both.
+            unsafe { (call.writebatch_put)(batch.object, key.0, key.1, value.0, value.1) };
+        }
+        // SAFETY: database, options and batch live.
+        checked(call, |error| unsafe {
+            (call.transactiondb_write)(self.database, self.write, batch.object, error);
+        })
+    }
+
+    fn read(&self, from: [u8; 8], to: [u8; 8]) -> Outcome<Window> {
+        let (mut rows, mut window) = (self.rows(), Window::default());
+        self.seek(&mut rows, from);
+        while let Some((key, value)) = self.row(&rows)? {
+            if key >= to.as_slice() {
+                break;
+            }
+            window.add(value);
+            self.advance(&mut rows);
+        }
+        Ok(window)
     }
 }
 
