@@ -182,7 +182,7 @@ int lithify_checkpoint(lithify_db *db, const char *path, char **message);
 int lithify_backup(lithify_db *db, const char *store, const char *note, uint64_t *id, char **message);
 /* The backups of a store, as JSON: [{"id":…,"unix_time_s":…,"files":…,"bytes":…,"note":…}, …]. */
 int lithify_backup_list(const char *store, char **json, char **message);
-/* Removes all backups but the newest `keep`. */
+/* Removes all backups but the newest `keep`. LITHIFY_NOT_FOUND if there is no store. */
 int lithify_backup_purge(const char *store, size_t keep, char **message);
 /* Restores a backup, the newest if `id` is 0, to `path`, which must not be there. */
 int lithify_restore(const char *store, uint64_t id, const char *path, char **message);
@@ -304,7 +304,8 @@ int lithify_get(lithify_family *family, const lithify_snapshot *snapshot, const 
 int lithify_get_into(lithify_family *family, const lithify_snapshot *snapshot, const void *key,
                      size_t key_length, void *buffer, size_t capacity, size_t *value_length,
                      char **message);
-/* The value where the engine has it, without a copy. It keeps its block in memory until it is freed. */
+/* The value where the engine has it, without a copy. It keeps its block in memory until it is freed. *pinned is
+ * NULL where there is none. */
 int lithify_get_pinned(lithify_family *family, const lithify_snapshot *snapshot, const void *key,
                        size_t key_length, lithify_pinned **pinned, char **message);
 /* Its bytes, valid until it is freed. */
@@ -362,7 +363,8 @@ const void *lithify_cursor_value(const lithify_cursor *cursor, size_t *value_len
  *   LITHIFY_OK      there may be more
  *   LITHIFY_ABSENT  these were the last ones; *rows may be 0
  *   LITHIFY_SHORT   the next row alone is larger than `capacity`: *used is what it takes
- * A row that did not fit comes with the next call of the same direction.
+ * A row that did not fit comes with the next call of the same direction. lithify_cursor_next and
+ * lithify_cursor_prev go on from the last row that was copied. Which row the cursor lends after a fill is not said.
  */
 int lithify_cursor_fill(lithify_cursor *cursor, int direction, size_t rows_max, void *buffer,
                         size_t capacity, size_t *used, size_t *rows, char **message);

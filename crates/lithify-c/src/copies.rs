@@ -71,6 +71,8 @@ c_functions! {
 
     /// Removes all backups but the newest ones.
     fn lithify_backup_purge(store: *const c_char, keep: usize) {
+        // Opening makes a store where there is none: a wrong path is an error here.
+        BackupStore::open_read_only(text(store)?)?;
         BackupStore::open(text(store)?)?.purge(keep)?;
         Ok(OK)
     }

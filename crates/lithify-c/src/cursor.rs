@@ -37,7 +37,17 @@ impl Cursor {
         Cursor { cursor, left_over: None, ended: None }
     }
 
-    /// Makes a move, after which nothing of a fill is left.
+    /// Goes one row on from the last one that was handed out. That a fill has looked at the row behind it
+    /// does not show.
+    fn step(&mut self, way: Way) -> Answer {
+        match (self.left_over.take(), self.ended.take()) {
+            (Some(left_over), _) if left_over == way => Ok(OK),
+            (Some(_), _) if !step(&mut self.cursor, way)? => Ok(ABSENT),
+            _ => Ok(if step(&mut self.cursor, way)? { OK } else { ABSENT }),
+        }
+    }
+
+    /// Makes a move to a place, after which nothing of a fill is left.
     fn go(&mut self, go: impl FnOnce(&mut lithify::Cursor) -> lithify::Result<bool>) -> Answer {
         (self.left_over, self.ended) = (None, None);
         Ok(if go(&mut self.cursor)? { OK } else { ABSENT })
@@ -51,10 +61,7 @@ impl Cursor {
         if self.ended == Some(way) {
             return Ok(false);
         }
-        let found = match way {
-            Way::Forward => self.cursor.next()?,
-            Way::Backward => self.cursor.prev()?,
-        };
+        let found = step(&mut self.cursor, way)?;
         self.ended = (!found).then_some(way);
         Ok(found)
     }
@@ -88,6 +95,13 @@ impl Cursor {
             rows += 1;
         }
         Ok((OK, capacity - rest.len(), rows))
+    }
+}
+
+fn step(cursor: &mut lithify::Cursor, way: Way) -> lithify::Result<bool> {
+    match way {
+        Way::Forward => cursor.next(),
+        Way::Backward => cursor.prev(),
     }
 }
 
@@ -173,12 +187,12 @@ c_functions! {
 
     /// To the next row.
     fn lithify_cursor_next(cursor: *mut CCursor) {
-        borrow_mut(cursor)?.go(|cursor| cursor.next())
+        borrow_mut(cursor)?.step(Way::Forward)
     }
 
     /// To the row before.
     fn lithify_cursor_prev(cursor: *mut CCursor) {
-        borrow_mut(cursor)?.go(|cursor| cursor.prev())
+        borrow_mut(cursor)?.step(Way::Backward)
     }
 
     /// To the first row at or behind a key.
@@ -321,6 +335,39 @@ mod tests {
             // At the end it stays at the end, and the other way lies everything.
             assert!(fill_all(&mut cursor, Way::Forward, rows_max, 200).0.is_empty());
             assert_eq!(fill_all(&mut cursor, Way::Backward, rows_max, capacity).0, back);
+        }
+    }
+
+    #[test]
+    fn a_step_goes_on_from_the_last_row_that_a_fill_handed_out() {
+        let (_directory, mut cursor) = cursor_over(10);
+        let mut buffer = [MaybeUninit::new(0); 20];
+        let steps = [
+            (Way::Forward, Way::Forward, 3),
+            (Way::Forward, Way::Backward, 1),
+            (Way::Backward, Way::Backward, 6),
+            (Way::Backward, Way::Forward, 8),
+        ];
+        // The buffer is full, or the rows are as many as were asked for: no difference to see.
+        for (rows_max, capacity) in [(100, 20), (2, 20)] {
+            for (filled, stepped, key) in steps {
+                cursor
+                    .go(|cursor| cursor.seek(if filled == Way::Forward { [0] } else { [9] }))
+                    .ok()
+                    .unwrap();
+                let keys_only = true;
+                let buffer = &mut buffer[..capacity];
+                assert_eq!(cursor.fill((filled, keys_only), rows_max, buffer).ok().unwrap().2, 2);
+                assert_eq!(cursor.step(stepped).ok().unwrap(), OK);
+                assert_eq!(cursor.cursor.key(), [key], "{rows_max} rows");
+            }
+        }
+        // Nothing was handed out at all.
+        for (stepped, key) in [(Way::Forward, 6), (Way::Backward, 4)] {
+            cursor.go(|cursor| cursor.seek([5])).ok().unwrap();
+            assert_eq!(cursor.fill((Way::Forward, false), 1, &mut []).ok().unwrap().0, SHORT);
+            assert_eq!(cursor.step(stepped).ok().unwrap(), OK);
+            assert_eq!(cursor.cursor.key(), [key]);
         }
     }
 

@@ -69,15 +69,20 @@ fn keys_at(
 /// # Safety
 /// `pointer` is NULL, or points at `count` values that nobody changes during `'a`.
 unsafe fn array<'a, T>(pointer: *const T, count: usize) -> Result<&'a [T], Failure> {
-    if count == 0 {
-        return Ok(&[]);
-    }
-    let is_too_long = isize::try_from(count.saturating_mul(size_of::<T>())).is_err();
-    match pointer.is_null() || is_too_long {
-        true => Err(Refused::Missing.into()),
+    check_array(pointer, count)?;
+    match count {
+        0 => Ok(&[]),
         // SAFETY: the pointer is not NULL, the caller promises `count` values, and they fit.
-        false => Ok(unsafe { std::slice::from_raw_parts(pointer, count) }),
+        _ => Ok(unsafe { std::slice::from_raw_parts(pointer, count) }),
     }
+}
+
+/// Refuses NULL for an array that is not empty, and a length that no memory holds.
+fn check_array<T>(pointer: *const T, count: usize) -> Result<(), Failure> {
+    if isize::try_from(count.saturating_mul(size_of::<T>())).is_err() {
+        return Err(Refused::TooLong.into());
+    }
+    if count > 0 && pointer.is_null() { Err(Refused::Missing.into()) } else { Ok(()) }
 }
 
 /// A snapshot of the present; NULL after a failure.
@@ -177,10 +182,12 @@ c_functions! {
         key_length: usize,
         pinned: *mut *mut Pinned,
     ) {
-        let (key, pinned) = (bytes(key, key_length)?, place(pinned)?);
+        // NULL also where there is no answer: freeing it is allowed then.
+        place(pinned)?.set(std::ptr::null_mut());
+        let key = bytes(key, key_length)?;
         let found = get_at(borrow(family)?, borrow_option(snapshot)?, key)?;
         let Some(found) = found else { return Ok(ABSENT) };
-        pinned.set(new(found));
+        place(pinned)?.set(new(found));
         Ok(OK)
     }
 
@@ -205,9 +212,7 @@ c_functions! {
         key_lengths: *const usize,
         pinned: *mut *mut Pinned,
     ) {
-        if count > 0 && pinned.is_null() {
-            return Err(Refused::Missing.into());
-        }
+        check_array(pinned, count)?;
         for at in 0..count {
             pinned.add(at).write(std::ptr::null_mut());
         }

@@ -14,6 +14,8 @@ static void bad_arguments(void) {
     lithify_db *none = NULL;
     lithify_cursor *cursor = NULL;
     lithify_transaction *transaction = NULL;
+    lithify_pinned *pinned = NULL;
+    const void *keys[1] = {"a"};
     lithify_options *options = lithify_options_new();
     lithify_family_options *family = lithify_family_options_new();
     lithify_batch *batch = lithify_batch_new();
@@ -48,6 +50,12 @@ static void bad_arguments(void) {
     FAILS(LITHIFY_INVALID_ARGUMENT, "merge operator", lithify_merge(rocks, "a", 1, "b", 1, &message));
     FAILS(LITHIFY_NOT_FOUND, "nothing", lithify_family_drop(db, "nothing", &message));
     FAILS(LITHIFY_NOT_FOUND, "store", lithify_backup_list("/nonexistent/store", &text, &message));
+    FAILS(LITHIFY_NOT_FOUND, "store", lithify_backup_purge("/nonexistent/store", 1, &message));
+    FAILS(LITHIFY_INVALID_ARGUMENT, "length",
+          lithify_multi_get(rocks, NULL, (size_t)-1, keys, &length, &pinned, &message));
+    pinned = (lithify_pinned *)big; /* what it held before is not an answer */
+    ANSWERS(LITHIFY_ABSENT, lithify_get_pinned(rocks, NULL, "no such", 7, &pinned, &message));
+    CHECK(pinned == NULL);
     FAILS(LITHIFY_ALREADY_EXISTS, path, lithify_checkpoint(db, path, &message));
     /* A message is not asked for. */
     ANSWERS(LITHIFY_INVALID_ARGUMENT, lithify_put(NULL, "a", 1, "b", 1, NULL));
