@@ -146,8 +146,10 @@ impl<'a> Page<'a> {
             .with(Table::new("Write: bytes per byte of users' rows", write_table(&self.rows)))
             .with(Block::Text(
                 "theory: levels merged with all of the next one, or a page for each row; practice: \
-                 0.7 of the fanout; tables, with log: by the engine's own account; process: made \
-                 dirty; device: written, others' too; rows/page: changed rows per page written that \
+                 0.7 of the fanout; tables, with log: by the engine's own account, which leaves out the log of engines that \
+                 do not count it; process: bytes of write calls, or made dirty by a map; device: \
+                 written, others' too, and less than the process where the page cache takes rewrites; \
+                 rows/page: changed rows per page written that \
                  explain the process's figure."
                     .to_owned(),
             ))

@@ -8,6 +8,7 @@ use super::formulas::{
 };
 use super::{AmplificationCell, AmplificationRecord, AmplificationResult, QueryCost, QueryKind};
 use crate::adapter::EngineStatistics;
+use crate::meter::process::ProcessIo;
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
 
@@ -103,7 +104,8 @@ pub(crate) struct Measured {
     pub write_tables: Option<f64>,
     /// The log too.
     pub write_with_log: Option<f64>,
-    /// What the process made dirty.
+    /// What the process handed to the system. Not what it made dirty: where nobody syncs, the page cache
+    /// takes a page's later versions and a log's whole life, and neither reaches the device.
     pub write_process: f64,
     /// What reached the device.
     pub write_device: Option<f64>,
@@ -125,7 +127,7 @@ impl Measured {
             (after > 0).then(|| after.saturating_sub(before) as f64 / user_bytes)
         };
         let phases = [&result.usage, &result.settle];
-        let process: u64 = phases.iter().map(|usage| usage.process_io.written_device_bytes).sum();
+        let process: u64 = phases.iter().map(|usage| handed_over(&usage.process_io)).sum();
         let device = phases.iter().map(|usage| usage.device.map(|device| device.written_bytes));
         let device: Option<u64> = device.sum();
         let live_bytes = result.live_bytes.max(1) as f64;
@@ -139,6 +141,11 @@ impl Measured {
             space_peak: result.directory_peak_bytes as f64 / live_bytes,
         }
     }
+}
+
+/// Bytes of write calls, or of pages made dirty where that is more: by a memory map.
+fn handed_over(io: &ProcessIo) -> u64 {
+    io.written_syscall_bytes.max(io.written_device_bytes)
 }
 
 /// A cell with what is predicted and measured of it.

@@ -1,5 +1,7 @@
 //! The page of loops of the classic key-value benchmark, engine against engine.
 
+use std::collections::BTreeSet;
+
 use super::ratios::{ratios_of_steps, tallies};
 use crate::adapter::EngineName;
 use crate::adapter::codec::Ladder;
@@ -61,6 +63,9 @@ pub fn report(record: &DbRecord) -> Report {
         footer: String::new(),
     }
 }
+
+/// The section of what the engines come to beside each other.
+const SIDE_BY_SIDE: &str = "Side by side";
 
 /// From so many series on the first table has a column for each.
 const SERIES_SIDE_BY_SIDE: usize = 3;
@@ -198,17 +203,45 @@ impl<'a> Page<'a> {
     /// What cannot be said, and why.
     fn unknown(&self) -> Vec<String> {
         let foreign = self.record.results().map(foreign_percent).fold(0.0, f64::max);
-        let text = || {
+        let noise = || {
             format!(
                 "The machine was not quiet: other processes took up to {} % of its CPUs in a run.",
                 figure(foreign)
             )
         };
-        (foreign > FOREIGN_PERCENT_MAX).then(text).into_iter().collect()
+        let noise = (foreign > FOREIGN_PERCENT_MAX).then(noise);
+        noise.into_iter().chain(self.unlike_contents()).chain(self.short_form()).collect()
+    }
+
+    /// That engines read different rows, because an earlier step wrote for a time instead of a number.
+    fn unlike_contents(&self) -> Option<String> {
+        let first = self.record.reference()?;
+        let others = self.record.results().filter(|other| {
+            other.cell.role == Role::Measure && other.cell.spec.engine != first.cell.spec.engine
+        });
+        let steps: BTreeSet<String> =
+            others.flat_map(|other| trees::unlike(first, other)).collect();
+        let sum = format!(
+            "Engines had different rows in {}: an earlier step wrote for a time, and the faster engine wrote \
+             more. Their ratios are not of the same work. Give writing steps a number.",
+            report::plural(steps.len() as u64, "step")
+        );
+        (!steps.is_empty()).then_some(sum)
+    }
+
+    /// That a run of several engines is no headline, and the first reason.
+    fn short_form(&self) -> Option<String> {
+        let (_, lacks) = trees::form(self.record).filter(|_| self.record.plan.engines.len() > 1)?;
+        let (first, others) = lacks.split_first()?;
+        let others = match others.len() {
+            0 => String::new(),
+            _ => format!(", and more under {SIDE_BY_SIDE}"),
+        };
+        Some(format!("Short form, to find regressions: ratios are no headline. {first}{others}."))
     }
 
     fn pairs(&self) -> Section {
-        let mut section = Section::new("Side by side");
+        let mut section = Section::new(SIDE_BY_SIDE);
         if let Some((form, lacks)) = trees::form(self.record) {
             section = section.with(Block::Text(form)).with(Block::List(lacks));
         }

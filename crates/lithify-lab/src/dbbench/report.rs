@@ -154,7 +154,7 @@ pub(crate) fn settings(result: &DbResult, plan: &DbPlan) -> String {
     text
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(crate) fn plural(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

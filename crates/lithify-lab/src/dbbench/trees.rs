@@ -85,6 +85,19 @@ fn reads(step: &StepResult) -> bool {
     !step.spec.benchmark.is_write()
 }
 
+/// Steps that read other rows of one engine than of another. Those beside a writer are left out.
+pub(super) fn unlike<'a>(
+    left: &'a DbResult,
+    right: &'a DbResult,
+) -> impl Iterator<Item = String> + 'a {
+    let pairs = left.loops().zip(right.loops());
+    let read_only =
+        pairs.filter(|(step, _)| reads(step) && !step.spec.benchmark.is_beside_writer());
+    let are_unlike =
+        |(a, b): &(&StepResult, &StepResult)| a.contents.is_none() || a.contents != b.contents;
+    read_only.filter(are_unlike).map(|(step, _)| step.spec.to_string())
+}
+
 /// What the run as a whole lacks.
 fn of_run(record: &DbRecord) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -119,6 +132,18 @@ fn of_run(record: &DbRecord) -> Vec<String> {
 fn repeats(record: &DbRecord) -> BTreeSet<u64> {
     let measured = record.plan.cells.iter().filter(|cell| cell.role == Role::Measure);
     measured.map(|cell| cell.repeat).collect()
+}
+
+/// Repeats in which every engine has a control.
+fn controlled_repeats(record: &DbRecord) -> usize {
+    let has_control = |engine: &EngineName, repeat: u64| {
+        record.plan.cells.iter().any(|cell| {
+            cell.role == Role::Control && cell.spec.engine == *engine && cell.repeat == repeat
+        })
+    };
+    let is_controlled =
+        |repeat: &&u64| record.plan.engines.iter().all(|engine| has_control(engine, **repeat));
+    repeats(record).iter().filter(is_controlled).count()
 }
 
 /// Whether an engine has one level only, by what it says of its trees: it is not asked for more.
@@ -175,9 +200,13 @@ pub(super) fn form(record: &DbRecord) -> Option<(String, Vec<String>)> {
         let days: BTreeSet<String> =
             record.results().map(|result| days::day(result.started_unix_s)).collect();
         let days = Vec::from_iter(days).join(" and ");
+        let controlled = match controlled_repeats(record) {
+            controlled if controlled == count => "every repeat".to_owned(),
+            controlled => format!("{controlled} of the repeats"),
+        };
         let text = format!(
             "Headline form, one run of {count} repeats on {days}: {KEYS_MIN} keys or more; both sides \
-             measured twice in every repeat; every step that reads ran for {READ_SECONDS_MIN:.0} s, \
+             measured twice in {controlled}; every step that reads ran for {READ_SECONDS_MIN:.0} s, \
              over {LEVELS_MIN} levels or more with an empty level 0; writers beside readers made the \
              engine flush."
         );

@@ -302,9 +302,16 @@ pub(crate) fn stalls(caption: &str, lines: &[Stalls<'_>]) -> Table {
             let seconds = to.saturating_sub(from) as f64 / 1e6;
             figure_or_dash(after.is_timed.then_some(seconds))
         };
+        // Records of old adapters have microseconds by cause, which add up to the times exactly.
+        let are_times = after.is_timed
+            && after.by_cause.values().sum::<u64>() == after.delayed_us + after.stopped_us;
         let cause = |(cause, count): (&String, &u64)| {
             let count = count.saturating_sub(before.by_cause.get(cause).copied().unwrap_or(0));
-            (count > 0).then(|| format!("{cause} {count}"))
+            let told = match are_times {
+                true => format!("{cause} {} s", figure(count as f64 / 1e6)),
+                false => format!("{cause} {count} times"),
+            };
+            (count > 0).then_some(told)
         };
         let causes: Vec<String> = after.by_cause.iter().filter_map(cause).collect();
         vec![

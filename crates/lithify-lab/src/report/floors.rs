@@ -18,6 +18,8 @@ use crate::statistics::verdicts::Judged;
 pub enum Judgement {
     /// As good as asked for, or better.
     Met,
+    /// Ahead; there is no verdict.
+    Ahead,
     /// Behind by the factor, and not significantly.
     NotSignificant(f64),
     /// Behind by the factor; there is no verdict.
@@ -32,6 +34,7 @@ pub fn against_base(better: Better, comparison: &Comparison) -> Judgement {
     match comparison.outcome(better) {
         Outcome::Worse => Judgement::Missed(factor.max(1.0)),
         Outcome::Better => Judgement::Met,
+        Outcome::DirectionOnly(_) if factor < 1.0 => Judgement::Ahead,
         _ if factor <= 1.0 => Judgement::Met,
         Outcome::DirectionOnly(_) => Judgement::DirectionOnly(factor),
         Outcome::NotSignificant => Judgement::NotSignificant(factor),
@@ -115,7 +118,7 @@ impl Cell {
             Judgement::Missed(factor) => (3, factor),
             Judgement::DirectionOnly(factor) => (2, factor),
             Judgement::NotSignificant(factor) => (1, factor),
-            Judgement::Met => (0, 0.0),
+            Judgement::Met | Judgement::Ahead => (0, 0.0),
         }
     }
 }
@@ -128,13 +131,13 @@ fn most_urgent_first(a: &Cell, b: &Cell) -> Ordering {
 /// The missed cells, farthest behind first, then those behind without a verdict, then those that
 /// are behind and not significantly.
 pub fn behind(cells: &[Cell]) -> Vec<&Cell> {
-    let mut listed: Vec<&Cell> =
-        cells.iter().filter(|cell| cell.judgement != Judgement::Met).collect();
+    let mut listed: Vec<&Cell> = cells.iter().filter(|cell| cell.urgency().0 > 0).collect();
     listed.sort_by(|a, b| most_urgent_first(a, b));
     listed
 }
 
-/// How many targets were missed, how many are behind without being missed, how many were met.
+/// How many targets were missed, how many are behind without being missed, how many were met; and how many
+/// figures are ahead without a verdict, which is no target met.
 pub fn counts(cells: &[Cell]) -> String {
     let count = |wanted: fn(&Judgement) -> bool| {
         cells.iter().filter(|cell| wanted(&cell.judgement)).count()
@@ -150,6 +153,10 @@ pub fn counts(cells: &[Cell]) -> String {
         text.push_str(&format!(", {directions} behind ({DIRECTION_ONLY})"));
     }
     text.push_str(&format!(", {} met", count(|judgement| *judgement == Judgement::Met)));
+    let ahead = count(|judgement| *judgement == Judgement::Ahead);
+    if ahead > 0 {
+        text.push_str(&format!(", {ahead} ahead ({DIRECTION_ONLY})"));
+    }
     text
 }
 
@@ -172,6 +179,7 @@ fn row(cell: &Cell) -> Vec<String> {
         Judgement::Missed(factor) => ("MISSED", factor),
         Judgement::NotSignificant(factor) => (NOT_SIGNIFICANT, factor),
         Judgement::DirectionOnly(factor) => (DIRECTION_ONLY, factor),
+        Judgement::Ahead => ("ahead", 1.0),
         Judgement::Met => ("met", 1.0),
     };
     let behind = match factor.is_finite() {
@@ -240,7 +248,8 @@ mod tests {
         assert_eq!(judged(higher, &eight, &[7.0; 3], 0.01), Judgement::Met);
         // Each side differs from itself by as much.
         assert!(is(judged(lower, &ten, &eight, 0.3), Judgement::NotSignificant(1.25)));
-        // Two repeats decide nothing.
+        // Two repeats decide nothing, neither for nor against.
+        assert_eq!(judged(lower, &eight[..2], &ten[..2], 0.01), Judgement::Ahead);
         assert!(is(judged(lower, &ten[..2], &eight[..2], 0.01), Judgement::DirectionOnly(1.25)));
     }
 
@@ -252,8 +261,8 @@ mod tests {
         assert_eq!(some, Judgement::DirectionOnly(f64::INFINITY), "three repeats are too few");
         let some = judged(lower, &[0.1, 0.2, 0.1, 0.3, 0.1, 0.2], &[0.0; 6], 0.0);
         assert_eq!(some, Judgement::Missed(f64::INFINITY));
-        assert_eq!(judged(lower, &[0.0; 3], &[0.1, 0.2, 0.1], 0.0), Judgement::Met);
-        assert_eq!(judged(Better::Higher, &[5.0], &[0.0], 0.0), Judgement::Met);
+        assert_eq!(judged(lower, &[0.0; 3], &[0.1, 0.2, 0.1], 0.0), Judgement::Ahead);
+        assert_eq!(judged(Better::Higher, &[5.0], &[0.0], 0.0), Judgement::Ahead);
     }
 
     /// Shares that were measured: five repeats, and the base has none of it in any.

@@ -331,6 +331,12 @@ impl<P: RunPlan> PlanRunner<'_, P> {
         file_system::clean(data, announcer);
         if self.fresh {
             store.forget(self.plan.cells().iter().map(Cell::id))?;
+        } else if self.would_lose_results(&store) {
+            let aside = store.set_aside()?;
+            announcer.say(&format!(
+                "a run of this name had other settings: its results are in {} now",
+                aside.display()
+            ));
         }
         store.write_plan(&self.head, self.plan)?;
         let controller = self.controller(announcer)?;
@@ -357,6 +363,15 @@ impl<P: RunPlan> PlanRunner<'_, P> {
             }
         }
         Ok(entries)
+    }
+
+    /// Whether results of another plan would be written over.
+    fn would_lose_results(&self, store: &Store) -> bool {
+        let is_unlike = |cell: &P::Cell| {
+            let path = store.result_path(&cell.id());
+            matches!(read_result(&path, cell), Stored::Unusable(_))
+        };
+        store.has_other_plan(self.plan) && self.plan.cells().iter().any(is_unlike)
     }
 
     /// Where memory can be limited, when a cell needs that; cleaned of what killed runs left.

@@ -15,11 +15,31 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::RunError;
 
 /// What is measured, in the directory of a run.
 pub(crate) const PLAN_FILE: &str = "plan.json";
+
+/// Held while a run writes.
+const LOCK_FILE: &str = "lock";
+
+/// What a plan asks for: without its head, and without the builds that were to measure it.
+fn settings_of(mut plan: Value) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                ["record", "build"].iter().for_each(|name| drop(fields.remove(*name)));
+                fields.values_mut().for_each(strip);
+            }
+            Value::Array(values) => values.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    strip(&mut plan);
+    plan
+}
 
 /// What stands at the top of a record, and of the plan in the directory of its run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +74,7 @@ impl Store {
     pub fn open(results: &Path, run: &str) -> Result<Store, RunError> {
         let directory = results.join("runs").join(run);
         fs::create_dir_all(&directory).map_err(|error| RunError::io(&directory, error))?;
-        let lock_path = directory.join("lock");
+        let lock_path = directory.join(LOCK_FILE);
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -88,6 +108,38 @@ impl Store {
     /// The file cannot be written.
     pub fn write_plan(&self, head: &RecordHead, plan: &impl Serialize) -> Result<(), RunError> {
         write_json(&self.directory.join(PLAN_FILE), &Headed { record: head, rest: plan })
+    }
+
+    /// Whether a plan was kept here that asks for something else, be it measured by any build.
+    pub(crate) fn has_other_plan(&self, plan: &impl Serialize) -> bool {
+        let Ok(text) = fs::read_to_string(self.directory.join(PLAN_FILE)) else { return false };
+        let kept = serde_json::from_str(&text).map(settings_of);
+        let wanted = serde_json::to_value(plan).map(settings_of);
+        matches!((kept, wanted), (Ok(kept), Ok(wanted)) if kept != wanted)
+    }
+
+    /// Moves the files of the run here into a directory of their own beside this one, which it gives.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub(crate) fn set_aside(&self) -> Result<PathBuf, RunError> {
+        let name = self.directory.file_name().unwrap_or_default().to_string_lossy();
+        let numbered = (1..u32::MAX).map(|number| format!("{name}-before-{number}"));
+        let free = numbered.map(|name| self.directory.with_file_name(name)).find(|to| !to.exists());
+        let to = free.unwrap_or_else(|| self.directory.with_extension("before"));
+        let moved = || -> io::Result<()> {
+            fs::create_dir(&to)?;
+            for entry in fs::read_dir(&self.directory)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if entry.file_type()?.is_file() && name != LOCK_FILE {
+                    fs::rename(entry.path(), to.join(name))?;
+                }
+            }
+            Ok(())
+        };
+        moved().map_err(|error| RunError::io(&to, error))?;
+        Ok(to)
     }
 
     /// Removes the results of the cells of these names.

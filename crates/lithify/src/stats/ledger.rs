@@ -5,6 +5,7 @@ use super::figures::{
     stop_index, traffic_index, unit_index,
 };
 use super::jobs::{JobEnd, JobLog};
+use super::meter::LongCalls;
 use super::names::{
     CODEC_NAMES, Cause, CodecFigure, Counter, CpuPart, DelayCause, JobFigure, TrafficFigure,
 };
@@ -76,6 +77,7 @@ pub struct Ledger {
     families: Mutex<Vec<Arc<FamilyLedger>>>,
     stalls: Stalls,
     jobs: JobLog,
+    long_calls: [LongCalls; Cause::COUNT],
     /// What reading the thread's CPU clock costs; taken off where a reading lies inside a span.
     pub(super) clock_read_ns: u64,
     /// What reading the ticks costs, in ticks; taken off every span between two readings.
@@ -107,11 +109,16 @@ impl Ledger {
             families: Mutex::default(),
             stalls: Stalls::new(start_us),
             jobs: JobLog::default(),
+            long_calls: Default::default(),
             clock_read_ns: reading_cost(|| clock.thread_cpu_ns()),
             tick_read_ticks: reading_cost(|| clock.ticks()),
             start_us,
             start_ticks: clock.ticks(),
         })
+    }
+
+    pub(super) fn long_calls(&self, cause: Cause) -> &LongCalls {
+        &self.long_calls[cause as usize]
     }
 
     fn add(&self, index: usize, amount: u64) {

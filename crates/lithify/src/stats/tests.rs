@@ -5,7 +5,7 @@ mod review;
 use super::*;
 use crate::base::Clock;
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A clock whose every hand is set by the test.
 #[derive(Default)]
@@ -156,6 +156,69 @@ fn calls_that_waited_are_booked_by_their_cpu_time() {
     }
     let cpu_ns = ledger.figures().cpu_ns_of_cause(Cause::UserLookup);
     assert!(cpu_ns.abs_diff(calls * 5_000) < calls * 5_000 / 20, "{cpu_ns}");
+}
+
+/// A clock that remembers whether the CPU time was asked for.
+#[derive(Default)]
+struct AskedClock {
+    time: HandClock,
+    asked: AtomicBool,
+}
+
+impl Clock for AskedClock {
+    fn now_us(&self) -> u64 {
+        self.time.now_us()
+    }
+    fn thread_cpu_ns(&self) -> u64 {
+        self.asked.store(true, Relaxed);
+        self.time.thread_cpu_ns()
+    }
+    fn ticks(&self) -> u64 {
+        self.time.ticks()
+    }
+    fn unix_time_s(&self) -> u64 {
+        self.time.unix_time_s()
+    }
+}
+
+/// A writer that reads its CPU time is overtaken by another one, and waits for that one.
+#[test]
+fn calls_that_are_long_because_they_are_timed_do_not_stand_for_others() {
+    let clock = AskedClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.time.advance(1_000, 0);
+    let (calls, mut spent_us) = (256_000, 0);
+    for _ in 0..calls {
+        clock.asked.store(false, Relaxed);
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserWrite, &clock);
+        let (wall_us, cpu_us) = if clock.asked.load(Relaxed) { (6_000, 40) } else { (2, 2) };
+        clock.time.advance(wall_us, cpu_us);
+        spent_us += cpu_us;
+        ledger.end_unmetered_call(sample, Cause::UserWrite, &clock);
+    }
+    let booked_us = ledger.figures().cpu_ns_of_cause(Cause::UserWrite) / 1_000;
+    assert!(booked_us.abs_diff(spent_us) < spent_us / 10, "{booked_us} of {spent_us}");
+}
+
+#[test]
+fn long_calls_count_before_the_first_of_them_is_timed() {
+    let clock = HandClock::default();
+    let ledger = Ledger::new(&clock);
+    clock.advance(1_000, 0);
+    let calls = 64_000_u64;
+    for call in 0..calls {
+        let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserScan, &clock);
+        // From the two thousandth on.
+        if call < 2_000 {
+            clock.advance(4, 4)
+        } else {
+            clock.advance(300, 20)
+        }
+        ledger.end_unmetered_call(sample, Cause::UserScan, &clock);
+    }
+    let spent_ns = (2_000 * 4 + (calls - 2_000) * 20) * 1_000;
+    let booked_ns = ledger.figures().cpu_ns_of_cause(Cause::UserScan);
+    assert!(booked_ns.abs_diff(spent_ns) < spent_ns / 20, "{booked_ns} of {spent_ns}");
 }
 
 /// A clock whose ticks go on by 90 while they are read.
@@ -674,7 +737,8 @@ fn document_review(text: &mut String) {
          of jobs, and per job. Flushes into a level count there in all columns but `W-Amp`.\n\nCPU time of \
          users' calls is sampled:\n\n\
          - One call in 64 is timed by ticks. It stands for 64 if it took under 50 us.\n\
-         - One in 1,024 is timed by the thread's clock. It stands for 1,024 if it took longer.\n\
+         - One in 1,024 is timed by the thread's clock. If it took longer, it tells what longer ones take; of those as many are booked as the\n  \
+         ticks found.\n\
          - Samples are spread, so that no pattern of calls falls in step with them.\n\
          - The first comes after half a period, so that the sum over few calls is unbiased on average.\n",
     );

@@ -139,3 +139,22 @@ fn a_result_of_another_description_is_measured_again() {
     let (run, notes) = other.run("succeed", None);
     assert!(run.is_complete() && !notes[0].contains("kept"), "{notes:?}");
 }
+
+#[test]
+fn results_of_other_settings_are_set_aside() {
+    let world = World::new(&["none-4k"]);
+    assert!(world.run("succeed", None).0.is_complete());
+    let mut other = World::new(&["none-4k"]);
+    other.plan.cells[0].scans += 1;
+    other.root = world.root;
+    let text = serde_json::to_string(&sample::outcome(&other.plan.cells[0])).expect("to JSON");
+    fs::write(other.root.path().join("lithify-none-4k-r0.prepared"), text).expect("writes");
+    let (run, notes) = other.run("succeed", None);
+    assert!(run.is_complete() && notes[0].contains("-before-1"), "{notes:?}");
+    let aside = other.directory().with_file_name(format!("{}-before-1", other.plan.name));
+    let kept = kept_entries(&aside, &world.plan);
+    assert_eq!(kept.results().count(), 1, "the first run can still be shown");
+    // A second time nothing is moved: these settings are there.
+    let (_, notes) = other.run("exit 9", None);
+    assert_eq!(notes, ["lithify-none-4k-r0: measured already, kept"]);
+}

@@ -162,21 +162,20 @@ impl Page<'_> {
 
     /// How many ratios point as published, and what the first one is.
     fn directions(&self) -> Option<Finding> {
-        let measured: Vec<_> = self
-            .judged
-            .headlines
-            .iter()
-            .filter_map(|of| Some((of, of.comparison.as_ref()?)))
-            .collect();
-        let (claimed, of_claim) = measured.first()?;
-        let item = claimed.item;
         let is_noisy = headlines::disturbance_percent(self.record).is_some();
-        let believable = claimed.believable().next().filter(|_| is_noisy);
-        let (word, first) = match believable {
-            Some((companion, measured)) => (companion.word(), measured),
-            None => (item.column.word(), *of_claim),
+        // With others on the machine a figure that they disturb gives way to one that stands for it.
+        let told = |of: &'a Claimed<'a>| {
+            let believable = of.believable().next().filter(|_| is_noisy);
+            let own = || Some((of.item.column.word(), of.comparison.as_ref()?));
+            let (word, found) = match believable {
+                Some((companion, measured)) => (companion.word(), measured),
+                None => own()?,
+            };
+            Some((of.item, word, found))
         };
-        let points = |(_, found): &&(_, &Comparison)| {
+        let measured: Vec<_> = self.judged.headlines.iter().filter_map(told).collect();
+        let (item, word, first) = *measured.first()?;
+        let points = |(_, _, found): &&(_, _, &Comparison)| {
             matches!(found.verdict, Verdict::Confirmed(_) | Verdict::DirectionOnly(true))
         };
         let text = format!(
