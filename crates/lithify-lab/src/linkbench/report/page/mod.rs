@@ -164,16 +164,13 @@ impl Page<'_> {
     fn directions(&self) -> Option<Finding> {
         let is_noisy = headlines::disturbance_percent(self.record).is_some();
         // With others on the machine a figure that they disturb gives way to one that stands for it.
-        let told = |of: &'a Claimed<'a>| {
+        let mut measured = Vec::new();
+        for of in &self.judged.headlines {
             let believable = of.believable().next().filter(|_| is_noisy);
-            let own = || Some((of.item.column.word(), of.comparison.as_ref()?));
-            let (word, found) = match believable {
-                Some((companion, measured)) => (companion.word(), measured),
-                None => own()?,
-            };
-            Some((of.item, word, found))
-        };
-        let measured: Vec<_> = self.judged.headlines.iter().filter_map(told).collect();
+            let believable = believable.map(|(companion, found)| (companion.word(), found));
+            let own = of.comparison.as_ref().map(|found| (of.item.column.word(), found));
+            measured.extend(believable.or(own).map(|(word, found)| (of.item, word, found)));
+        }
         let (item, word, first) = *measured.first()?;
         let points = |(_, _, found): &&(_, _, &Comparison)| {
             matches!(found.verdict, Verdict::Confirmed(_) | Verdict::DirectionOnly(true))
