@@ -142,6 +142,10 @@ impl FileSystem for SlowFiles {
         self.inner.lock(path)
     }
 
+    fn lock_directory(&self, file: &Path) -> Result<Box<dyn FileLock>> {
+        self.inner.lock_directory(file)
+    }
+
     fn is_locked(&self, path: &Path) -> Result<bool> {
         self.inner.is_locked(path)
     }

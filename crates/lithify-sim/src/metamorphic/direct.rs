@@ -74,6 +74,10 @@ impl FileSystem for DirectFileSystem {
         self.0.lock(path)
     }
 
+    fn lock_directory(&self, file: &Path) -> Result<Box<dyn FileLock>> {
+        self.0.lock_directory(file)
+    }
+
     fn is_locked(&self, path: &Path) -> Result<bool> {
         self.0.is_locked(path)
     }

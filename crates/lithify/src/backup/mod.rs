@@ -126,7 +126,7 @@ impl BackupStore {
         let path = &*world.files.absolute(path.as_ref())?;
         make_directory(path, &*world.files)?;
         check_place(path, &*world.files)?;
-        let lock = world.files.lock(&StoreName::Lock.path(path))?;
+        let lock = world.files.lock_directory(&StoreName::Lock.path(path))?;
         let identity = match read_identity(&*world.files, path) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let store_id = world.environment.random_u128();

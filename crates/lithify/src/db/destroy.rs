@@ -38,7 +38,7 @@ fn destroy(path: &Path, files: &dyn FileSystem) -> Result<()> {
         return Err(Error::new(ErrorKind::NotFound, "there is no database").in_file(path));
     }
     check_ours(&current, files)?;
-    let lock = files.lock(&FileName::Lock.path(path))?;
+    let lock = files.lock_directory(&FileName::Lock.path(path))?;
     if Readers::look(files, path)?.count > 0 {
         let what = "a process reads the database: close it there first";
         return Err(Error::new(ErrorKind::Locked, what).in_file(path));

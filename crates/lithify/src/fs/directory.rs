@@ -78,7 +78,7 @@ impl StagedDirectory {
             return Err(Error::new(ErrorKind::AlreadyExists, what).in_file(path.join(stranger)));
         }
         files.create_directory(&path)?;
-        let lock = files.lock(&path.join(LOCK_NAME));
+        let lock = files.lock_directory(&path.join(LOCK_NAME));
         let lock = lock.inspect_err(|_| {
             // Of use only if it was made here, and is empty: then it goes.
             let _ = files.remove_directory(&path);

@@ -255,6 +255,11 @@ pub trait FileSystem: Send + Sync {
     fn sync_directory(&self, path: &Path) -> Result<()>;
     /// Takes an exclusive lock on a file, made if absent. [`crate::ErrorKind::Locked`] if held.
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>>;
+    /// Takes an exclusive lock on the directory that `file` is in, by that file. As [`FileSystem::lock`], and where
+    /// the file system can, it keeps others out even if the file is removed.
+    fn lock_directory(&self, file: &Path) -> Result<Box<dyn FileLock>> {
+        self.lock(file)
+    }
     /// Whether somebody holds the lock on a file. Changes nothing, so it works on a read-only file
     /// system too; a file that is not there is not locked. For a moment it may keep another one
     /// from taking the lock.

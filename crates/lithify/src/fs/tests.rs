@@ -251,7 +251,12 @@ fn a_lock_has_one_holder() {
         drop(lock);
         let again = files.lock(&path).unwrap();
         assert_eq!(kind(files.lock(&path)), ErrorKind::Locked);
+        assert_eq!(kind(files.lock_directory(&path)), ErrorKind::Locked);
         drop((again, other));
+        let whole = files.lock_directory(&path).unwrap();
+        assert_eq!(kind(files.lock(&path)), ErrorKind::Locked);
+        drop(files.lock(&root.join("OTHER")).unwrap());
+        drop(whole);
         assert_eq!(kind(files.lock(&root.join("no/LOCK"))), ErrorKind::NotFound);
     });
 }

@@ -130,6 +130,19 @@ fn a_second_open_in_this_process_is_refused() {
 
 const CHILD_PATH: &str = "LITHIFY_TEST_OPEN_PATH";
 
+/// What a child process says of its attempt to open a directory: the test of that name, run in it.
+fn opened_by_child(test: &str, directory: &Path) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("open_errors::{test}"), "--nocapture"])
+        .env(CHILD_PATH, directory)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
 /// Run again as a child, this test tries to open what its parent has open.
 #[test]
 fn a_second_process_is_refused_and_told_who_holds_it() {
@@ -140,20 +153,48 @@ fn a_second_process_is_refused_and_told_who_holds_it() {
     }
     let directory = tempfile::tempdir().unwrap();
     let _db = Db::open(directory.path(), Options::default()).unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "open_errors::a_second_process_is_refused_and_told_who_holds_it",
-            "--nocapture",
-        ])
-        .env(CHILD_PATH, directory.path())
-        .stderr(Stdio::inherit())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
+    let name = "a_second_process_is_refused_and_told_who_holds_it";
+    let text = opened_by_child(name, directory.path());
     assert!(text.contains("child: Locked"), "{text}");
     assert!(text.contains(&format!("process {} ", std::process::id())), "{text}");
+}
+
+/// Run again as a child, this test does what the lock is to keep it from, and what it may do.
+#[test]
+fn a_second_process_is_refused_though_the_lock_file_was_removed() {
+    if let Ok(path) = std::env::var(CHILD_PATH) {
+        let error = refused(Db::open(&path, Options::default()));
+        println!("child: {:?}: {error}", error.kind());
+        println!("destroyed: {:?}", Db::destroy(&path).map_err(|error| error.kind()));
+        let reader = Db::open_read_only(&path, Options::default()).unwrap();
+        println!("read: {:?}", reader.get("k").unwrap());
+        let copy = Path::new(&path).with_extension("copy");
+        reader.checkpoint(&copy).unwrap();
+        println!("copied: {:?}", Db::open(&copy, Options::default()).unwrap().get("k").unwrap());
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows");
+    let db = Db::open(&path, Options::default()).unwrap();
+    db.put("k", "v").unwrap();
+    std::fs::remove_file(path.join("LOCK")).unwrap();
+    let name = "a_second_process_is_refused_though_the_lock_file_was_removed";
+    // Twice: the first attempt leaves a new file.
+    for _ in 0..2 {
+        let text = opened_by_child(name, &path);
+        for words in [
+            "child: Locked",
+            "has locked the directory",
+            "destroyed: Err(Locked)",
+            "read: Some(",
+            "copied: Some(",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        std::fs::remove_dir_all(path.with_extension("copy")).unwrap();
+    }
+    db.close().unwrap();
+    Db::open(&path, Options::default()).unwrap().put("k", "w").unwrap();
 }
 
 #[test]

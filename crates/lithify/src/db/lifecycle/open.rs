@@ -49,7 +49,7 @@ pub(crate) fn open(
 ) -> Result<Arc<DbInner>> {
     options.validate()?;
     prepare_directory(path, &options, &world)?;
-    let file_lock = world.files.lock(&FileName::Lock.path(path))?;
+    let file_lock = world.files.lock_directory(&FileName::Lock.path(path))?;
     check_direct_reads(path, &options, &world)?;
     let listing = DirectoryListing::read(&*world.files, path)?;
     let mut manifest = open_manifest(path, &options, &world, &listing)?;

@@ -6,6 +6,11 @@
 //! closing that second descriptor would release the first one's lock. It knows a lock by its file, which may have
 //! several names, and by its place. The place stays taken if the file is removed: else whoever cleans up a
 //! directory in use would let this process open a database twice.
+//!
+//! Against other processes the lock of a removed file is worth nothing: they make and lock a new one. So who
+//! owns a whole directory locks its open file too, which a new `LOCK` does not change. It comes second, so that
+//! whoever is refused by the file is told who holds it. A system that cannot open directories, and a file
+//! system that cannot lock them, go without.
 
 use super::{Identity, directory_path, platform};
 use crate::fs::FileLock;
@@ -73,8 +78,18 @@ fn held() -> MutexGuard<'static, BTreeSet<Claim>> {
     }
 }
 
+/// What a lock is to keep others from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// The file.
+    File,
+    /// The directory that the file is in, even if the file is removed.
+    Directory,
+}
+
 pub(super) struct SystemLock {
     file: Option<File>,
+    directory: Option<File>,
     claims: [Claim; 2],
     /// The process that took it.
     process: u32,
@@ -83,7 +98,7 @@ pub(super) struct SystemLock {
 impl FileLock for SystemLock {}
 
 impl SystemLock {
-    pub(super) fn acquire(path: &Path) -> Result<Self> {
+    pub(super) fn acquire(path: &Path, scope: Scope) -> Result<Self> {
         let failed = |e| Error::io("cannot lock", path, e);
         // The registry stays locked until the outcome is known, so that two threads cannot both
         // find the place free.
@@ -103,10 +118,32 @@ impl SystemLock {
             Err(TryLockError::WouldBlock) => return Err(held_elsewhere(&file, path)),
             Err(TryLockError::Error(e)) => return Err(failed(e)),
         }
+        let directory = match scope {
+            Scope::File => None,
+            Scope::Directory => lock_directory(path)?,
+        };
         name_holder(&file).map_err(failed)?;
         let claims = [place, Claim::File(identity)];
         held.extend(claims.iter().cloned());
-        Ok(SystemLock { file: Some(file), claims, process: std::process::id() })
+        Ok(SystemLock { file: Some(file), directory, claims, process: std::process::id() })
+    }
+}
+
+/// Locks the directory of a file that is locked already; `None` where that is not to be had.
+fn lock_directory(path: &Path) -> Result<Option<File>> {
+    let directory = directory_path(path.parent().unwrap_or(Path::new("")));
+    let opened = platform::open_directory(directory);
+    let Some(opened) = opened.map_err(|e| Error::io("cannot lock", directory, e))? else {
+        return Ok(None);
+    };
+    match retried(|| opened.try_lock()) {
+        Ok(()) => Ok(Some(opened)),
+        Err(TryLockError::WouldBlock) => {
+            let what = "a process that does not hold this file has locked the directory: the file was removed \
+                        while it was held, or a command such as flock runs; stop it first";
+            Err(Error::new(ErrorKind::Locked, what).in_file(path))
+        }
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 
@@ -157,7 +194,7 @@ impl Drop for SystemLock {
         let mut held = held();
         // Closing alone is not enough: a process that is just being started holds a copy of the
         // open file until it runs its program, and the lock with it. Unlocking frees all copies.
-        if let Some(file) = self.file.take() {
+        for file in [self.file.take(), self.directory.take()].into_iter().flatten() {
             let _ = file.unlock();
         }
         self.claims.iter().for_each(|claim| drop(held.take(claim)));

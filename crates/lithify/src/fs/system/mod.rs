@@ -32,6 +32,7 @@ pub use environment::SystemEnvironment;
 use super::{File, FileLock, FileSystem, OpenMode, World};
 use crate::{Error, Result};
 use file::SystemFile;
+use lock::{Scope, SystemLock};
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -155,12 +156,19 @@ impl FileSystem for SystemFileSystem {
         if planted!(SystemDirectorySyncSkipped) {
             return Ok(());
         }
-        platform::sync_directory(directory_path(path))
+        let opened = platform::open_directory(directory_path(path));
+        // Where directories cannot be opened, the system has no call that makes names durable.
+        opened
+            .and_then(|directory| directory.map_or(Ok(()), |directory| directory.sync_all()))
             .map_err(|e| Error::io("cannot sync the directory", path, e))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
-        Ok(Box::new(lock::SystemLock::acquire(path)?))
+        Ok(Box::new(SystemLock::acquire(path, Scope::File)?))
+    }
+
+    fn lock_directory(&self, file: &Path) -> Result<Box<dyn FileLock>> {
+        Ok(Box::new(SystemLock::acquire(file, Scope::Directory)?))
     }
 
     fn is_locked(&self, path: &Path) -> Result<bool> {

@@ -1,6 +1,6 @@
 //! What the standard library alone can do, where the system is not Linux, or by
 //! `--cfg lithify_portable`. Durability is what its `sync_data` and `sync_all` give: on macOS they
-//! flush the drive's cache; Windows has no call that makes names durable.
+//! flush the drive's cache; Windows has no call that makes names durable, and none that locks a directory.
 //!
 //! Not to be had here: reads past the page cache, space made ahead, hints, free space, and the CPU
 //! time of a thread, in whose place stands the time that passed.
@@ -141,21 +141,15 @@ pub(super) fn preallocate(_file: &File, offset: u64, length: u64) -> io::Result<
 
 pub(super) fn advise(_file: &File, _offset: u64, _length: u64, _advice: Advice) {}
 
-#[cfg(unix)]
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    let directory = File::open(path)?;
-    if !directory.metadata()?.is_dir() {
+/// Opens a directory, to be synced or locked. `None` for one that is there on a system whose
+/// standard library opens none.
+pub(super) fn open_directory(path: &Path) -> io::Result<Option<File>> {
+    if !std::fs::metadata(path)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    directory.sync_all()
-}
-
-/// The standard library has no such call; a name that is not there is an error all the same.
-#[cfg(not(unix))]
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path)?.is_dir() {
-        true => Ok(()),
-        false => Err(io::ErrorKind::NotADirectory.into()),
+    match cfg!(unix) {
+        true => File::open(path).map(Some),
+        false => Ok(None),
     }
 }
 

@@ -73,6 +73,26 @@ fn a_lock_whose_file_was_removed_is_still_held() {
     drop(SystemFileSystem.lock(&there.join("LOCK")).unwrap());
 }
 
+/// To another process the lock of a removed file means nothing: that of the directory stays.
+#[cfg(unix)]
+#[test]
+fn a_locked_directory_is_seen_outside_without_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("LOCK");
+    let other = std::fs::File::open(directory.path()).unwrap();
+    let lock = SystemFileSystem.lock_directory(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(other.try_lock().is_err());
+    drop(lock);
+    other.try_lock().unwrap();
+    let error = SystemFileSystem.lock_directory(&path).err().unwrap();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Locked, Some(&*path)));
+    assert!(error.to_string().contains("has locked the directory"), "{error}");
+    drop(SystemFileSystem.lock(&path).unwrap());
+    drop(other);
+    drop(SystemFileSystem.lock_directory(&path).unwrap());
+}
+
 /// The number of a directory that was removed must not come back while its lock is held.
 #[cfg(target_os = "linux")]
 #[test]

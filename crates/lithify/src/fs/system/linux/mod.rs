@@ -138,8 +138,9 @@ pub(super) fn advise(file: &File, offset: u64, length: u64, advice: Advice) {
     let _ = rustix::fs::fadvise(file, offset, NonZeroU64::new(length), advice);
 }
 
-pub(super) fn sync_directory(path: &Path) -> io::Result<()> {
-    open_with(path, OFlags::DIRECTORY)?.sync_all()
+/// Opens a directory, to be synced or locked.
+pub(super) fn open_directory(path: &Path) -> io::Result<Option<File>> {
+    open_with(path, OFlags::DIRECTORY).map(Some)
 }
 
 /// The name of the file system that holds a path.
