@@ -9,19 +9,22 @@ const ENGINE: &str = "crates/lithify/src/";
 /// The only room of the engine that may touch files, clocks and threads.
 const SYSTEM_ROOM: &str = "crates/lithify/src/fs/";
 
+/// Words of code for one system alone. Code for one processor may be in any room.
+const SYSTEM_WORDS: &[&str] = &["target_os", "lithify_portable", "std::os", "rustix", "libc"];
+
 /// Files with unsafe code. Each says why at its head, and proves every use.
 pub(super) const UNSAFE_FILES: &[&str] = &[
     "bindings/python/src/buffer.rs",
     "bindings/python/src/columns.rs",
-    "crates/lithify/src/base/pages.rs",
-    "crates/lithify/src/base/pages/linux.rs",
-    "crates/lithify/src/base/pages/standard.rs",
     "crates/lithify/src/cache/slab.rs",
     "crates/lithify/src/codec/lz4.rs",
     "crates/lithify/src/codec/lz4_dictionary.rs",
     "crates/lithify/src/codec/training.rs",
     "crates/lithify/src/codec/zlib.rs",
     "crates/lithify/src/codec/zstd.rs",
+    "crates/lithify/src/fs/pages.rs",
+    "crates/lithify/src/fs/pages/linux.rs",
+    "crates/lithify/src/fs/pages/standard.rs",
     "crates/lithify/src/fs/system/linux/write_back.rs",
     "crates/lithify/src/fs/system/ticks.rs",
     "crates/lithify/src/table/prefetch.rs",
@@ -94,6 +97,9 @@ pub fn check(source: &Source, complaints: &mut Vec<Complaint>) {
         if is_engine && !is_test && !source.path.starts_with(SYSTEM_ROOM) {
             for call in system_calls(code) {
                 complain(line, format!("{call} outside of the fs room: go through its traits"));
+            }
+            for word in SYSTEM_WORDS.iter().filter(|word| words(code, word).next().is_some()) {
+                complain(line, format!("{word} outside of the fs room: code for one system"));
             }
         }
         if is_engine && !is_test {

@@ -127,7 +127,10 @@ fn only_fs_touches_the_system() {
     none(wal, "use std::time::Duration;\nuse std::{fmt, io};\n");
     none(wal, "#[cfg(test)]\nmod tests {\n    use std::thread;\n}\n");
     one(wal, "#[cfg(test)]\nmod tests {\n}\nuse std::thread;\n", "5: std::thread");
-    none("crates/lithify/src/fs/system.rs", "use std::fs::File;\n");
+    one(wal, "#[cfg(target_os = \"linux\")]\nfn f() {}\n", "2: target_os outside of the fs room");
+    one(wal, "use rustix::mm::mmap;\n", "rustix");
+    none(wal, "#[cfg(target_arch = \"x86_64\")]\nfn f() {}\n");
+    none("crates/lithify/src/fs/system.rs", "use std::fs::File;\nuse rustix::mm::mmap;\n");
     none("crates/lithify-lab/src/lib.rs", "use std::fs::File;\n");
 }
 

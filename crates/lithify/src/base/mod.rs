@@ -1,14 +1,13 @@
 //! Floor 0: the nouns that every room shares.
 //!
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
-//! ids, [`Slice`], the [`Clock`] trait, the memory budget, memory in whole pages, sizes as people write
-//! them, and the one way to take a mutex. No I/O, no threads, no other room.
+//! ids, [`Slice`], the [`Clock`] trait, the memory budget, sizes as people write them, and the one way to
+//! take a mutex. No I/O, no threads, no other room.
 
 mod budget;
 mod key;
 #[cfg(all(test, shuttle))]
 pub(crate) mod orders;
-pub(crate) mod pages;
 mod size;
 mod slice;
 pub(crate) mod sync;

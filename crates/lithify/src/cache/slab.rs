@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "lends parts of mapped pages")]
 
 use super::shard::Key;
-use crate::base::pages::MappedPages;
+use crate::fs::MappedPages;
 use std::sync::Arc;
 
 /// Pages in frames of one size, and which of the frames are free.

@@ -1,7 +1,8 @@
-//! Floor 1: the only room that touches files, clocks and threads.
+//! Floor 1: the only room that touches files, clocks, threads and pages of memory.
 //!
 //! Owns: the [`FileSystem`], [`File`], [`Environment`] and [`Event`] traits and their
-//! implementations; copying whole files, and directories that appear whole or not at all.
+//! implementations; copying whole files, directories that appear whole or not at all, and memory in
+//! whole pages. In what systems differ is in `system` and `pages` alone.
 //! Everything above reads, writes, waits, sleeps and starts threads through them, so that a
 //! simulator can own every one of these.
 //!
@@ -13,6 +14,7 @@ mod directory;
 mod exact_read;
 #[cfg(feature = "internals")]
 mod memory;
+mod pages;
 mod rate;
 mod system;
 mod transfer;
@@ -29,6 +31,7 @@ pub use memory::{
     CrashKeep, FileCall, FileCallKind, FileFault, MemoryEnvironment, MemoryFileSystem, Survives,
     SyncPause, Unsynced, UnsyncedChange, WaitWatch, short_write,
 };
+pub(crate) use pages::{HUGE_PAGE_BYTES, MappedPages};
 pub(crate) use rate::RateLimit;
 pub use system::{SystemEnvironment, SystemFileSystem};
 pub(crate) use transfer::{Pieces, Transfer};

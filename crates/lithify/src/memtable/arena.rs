@@ -11,7 +11,7 @@
 //! Called by the single writer only. Values placed here are not dropped.
 
 use super::chunk_pool::ChunkPool;
-use crate::base::pages::{HUGE_PAGE_BYTES, MappedPages};
+use crate::fs::{HUGE_PAGE_BYTES, MappedPages};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -7,8 +7,8 @@
 //!
 //! Threads: any; one mutex, held for a push or a pop.
 
-use crate::base::pages::MappedPages;
 use crate::base::{Charge, MemoryBudget, MemoryUse, lock};
+use crate::fs::MappedPages;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
