@@ -168,6 +168,70 @@ fn a_batch_over_half_the_budget_is_refused() {
 }
 
 #[test]
+fn a_batch_keeps_no_write_over_the_limit_and_reports_the_first_error() {
+    let parts = Parts::new(14);
+    let options = small_options();
+    let half = options.memory_budget_bytes / 2;
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    let family = db.column_family("rows", CfOptions::default()).unwrap();
+    let mut batch = db.batch();
+    batch.put(&family, b"a", b"1");
+    let size_bytes = batch.size_bytes();
+    batch.put(&family, b"big", vec![3; half]);
+    assert_eq!((batch.len(), batch.size_bytes()), (1, size_bytes));
+    batch.put(&family, b"b", b"2").put(&family, vec![b'k'; KEY_BYTES_MAX + 1], b"v");
+    let error = batch.commit().unwrap_err();
+    assert!(error.to_string().contains("memory_budget_bytes"), "{error}");
+    let mut batch = db.batch();
+    batch.put(&family, vec![b'k'; KEY_BYTES_MAX + 1], b"v").put(&family, b"big", vec![3; half]);
+    let error = batch.commit().unwrap_err();
+    assert!(error.to_string().contains("a key is too long"), "{error}");
+    assert!(rows(&family).is_empty());
+    let mut batch = db.batch();
+    batch.put(&family, b"big", vec![3; half]).clear();
+    batch.put(&family, b"a", b"1");
+    batch.commit().unwrap();
+    assert_eq!(rows(&family).len(), 1);
+}
+
+#[test]
+fn a_transaction_over_half_the_budget_refuses_the_write_and_keeps_the_others() {
+    for optimistic in [false, true] {
+        let parts = Parts::new(15);
+        let options = small_options();
+        let half = options.memory_budget_bytes / 2;
+        let db = Db::open_in(PATH, options, parts.world()).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        let merged =
+            CfOptions { merge_operator: "append".parse().unwrap(), ..CfOptions::default() };
+        let merged = db.column_family("merged", merged).unwrap();
+        let mut transaction = match optimistic {
+            true => db.optimistic_transaction(),
+            false => db.transaction(),
+        };
+        transaction.put(&family, b"a", b"1").unwrap();
+        let error = transaction.put(&family, b"a", vec![3; half]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        assert!(error.to_string().contains("memory_budget_bytes"), "{error}");
+        assert_eq!(transaction.get(&family, b"a").unwrap().as_deref(), Some(&b"1"[..]));
+        transaction.set_savepoint();
+        transaction.put(&family, b"b", vec![2; half / 2]).unwrap();
+        let refused = Some(ErrorKind::LimitExceeded);
+        assert_eq!(kind(transaction.merge(&merged, b"c", vec![3; half / 2])), refused);
+        assert_eq!(transaction.get(&merged, b"c").unwrap(), None);
+        transaction.rollback_to_savepoint().unwrap();
+        transaction.merge(&merged, b"c", vec![4; half / 2]).unwrap();
+        assert_eq!(kind(transaction.put(&family, b"d", vec![5; half / 2])), refused);
+        transaction.delete(&family, b"e").unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(rows(&family).into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), b"1".to_vec())]);
+        assert_eq!(merged.get(b"c").unwrap().unwrap()[..], vec![4; half / 2]);
+        // Its locks went with it.
+        family.put(b"d", b"6").unwrap();
+    }
+}
+
+#[test]
 fn empty_batches_and_empty_ranges_do_nothing() {
     let parts = Parts::new(5);
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();

@@ -125,6 +125,21 @@ impl BatchData {
         self.error.clone().map_or(Ok(()), Err)
     }
 
+    /// Refuses more bytes than a commit takes.
+    #[inline]
+    pub(crate) fn check_size(&self, bytes_max: usize) -> Result<()> {
+        match self.bytes.len() <= bytes_max {
+            true => Ok(()),
+            false => Err(self.too_large(bytes_max)),
+        }
+    }
+
+    #[cold]
+    fn too_large(&self, bytes_max: usize) -> Error {
+        Error::limit("a batch or transaction is larger than half of memory_budget_bytes")
+            .expected(format_args!("at most {bytes_max} bytes"), self.bytes.len())
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -155,6 +170,14 @@ impl BatchData {
         self.families.truncate(mark.families);
         self.write_times.retain(|place| *place < mark.bytes);
         self.error = None;
+    }
+
+    /// Takes back what is behind a mark, and keeps the error that the commit will give, after an earlier one.
+    #[cold]
+    fn refuse(&mut self, mark: BatchMark, error: Error) {
+        let first = self.error.take();
+        self.truncate(mark);
+        self.error = Some(first.unwrap_or(error));
     }
 
     pub(crate) fn clear(&mut self) {
@@ -302,7 +325,8 @@ impl<'a> Iterator for Entries<'a> {
 
 /// Writes that become visible together or not at all, across column families. Made by
 /// [`crate::Db::batch`]; a limit that a write exceeds is reported by the commit, and then
-/// nothing of the batch is written.
+/// nothing of the batch is written. A write with which the batch would be larger than half of
+/// `memory_budget_bytes` is not kept.
 pub struct Batch<'db> {
     pub(crate) db: &'db crate::Db,
     pub(crate) data: BatchData,
@@ -400,8 +424,12 @@ impl Batch<'_> {
         let sample = inner.ledger.sample(number, Cause::UserWrite, clock);
         match family.check_belongs_to(self.db) {
             Ok(()) => {
+                let mark = self.data.mark();
                 self.data.note_family(&family.family);
                 self.data.push_to(&family.family, Entry { kind, family: family.id(), key, value });
+                if let Err(error) = self.data.check_size(inner.options.batch_bytes_max()) {
+                    self.data.refuse(mark, error);
+                }
             }
             Err(error) => self.data.fail(error),
         }

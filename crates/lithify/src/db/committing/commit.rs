@@ -198,13 +198,7 @@ impl DbInner {
     ) -> Result<()> {
         data.check()?;
         self.lifecycle.check_writable()?;
-        let limit = self.options.batch_bytes_max();
-        if data.bytes().len() > limit {
-            return Err(Error::limit(
-                "a batch or transaction is larger than half of memory_budget_bytes",
-            )
-            .expected(format_args!("at most {limit} bytes"), data.bytes().len()));
-        }
+        data.check_size(self.options.batch_bytes_max())?;
         let sync = wants_sync(self.options.durability, durability)?;
         if data.is_empty() && !sync {
             return Ok(());

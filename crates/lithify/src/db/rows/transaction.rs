@@ -348,7 +348,9 @@ impl Transaction {
     /// Sets the value of a key, once committed.
     ///
     /// # Errors
-    /// As [`Transaction::get_for_update`] and [`ColumnFamily::put`].
+    /// As [`Transaction::get_for_update`] and [`ColumnFamily::put`]; [`ErrorKind::LimitExceeded`] if all
+    /// writes together would be larger than half of `memory_budget_bytes`. The transaction then holds its
+    /// earlier writes and may be committed. The row stays locked.
     pub fn put(
         &mut self,
         family: &ColumnFamily,
@@ -491,7 +493,8 @@ impl Transaction {
         let mark = self.data.mark();
         self.data.note_family(&family.family);
         self.data.push_to(&family.family, Entry { kind, family: family.id(), key, value });
-        if let Err(error) = self.data.check() {
+        let bytes_max = self.inner.options.batch_bytes_max();
+        if let Err(error) = self.data.check().and_then(|()| self.data.check_size(bytes_max)) {
             // The batch is as it was: only the refused write is missing.
             self.data.truncate(mark);
             return Err(error);
