@@ -333,7 +333,8 @@ impl ColumnFamily {
 
     /// All rows in the order of their keys, as of now, as an iterator that owns what it gives:
     /// from both ends, and for as long as anybody likes. It ends with its first error, though there may be
-    /// rows behind. [`ColumnFamily::cursor`] copies nothing, and goes on after an error.
+    /// rows behind: [`Iter`] says how to read on. [`ColumnFamily::cursor`] copies nothing, and can be placed
+    /// again after an error.
     ///
     /// It shows the rows of when it was made, and holds files from its first step on. If the database is
     /// closed or the family dropped before that step, its first item is an error of kind

@@ -106,6 +106,43 @@ fn a_compaction_that_cannot_read_is_refused_and_the_database_goes_on() {
     assert_eq!(parts.environment.endless_waits(), 0);
 }
 
+/// What cannot be read now may be read later: a cursor is placed again, an iterator has ended.
+#[test]
+fn an_error_ends_an_iterator_and_a_cursor_can_be_placed_again() {
+    let parts = Parts::new(5);
+    let (db, family) = open(&parts);
+    fill(&family, 0..4_000);
+    family.flush().unwrap();
+    drop((db, family));
+    let (db, family) = open(&parts);
+    let snapshot = db.snapshot();
+    let mut iter = family.range_at(.., &snapshot);
+    let mut cursor = family.cursor_at(.., &snapshot).unwrap();
+    let mut rows = family.cursor_at(.., &snapshot).unwrap();
+    let last = iter.next().unwrap().unwrap().0;
+    assert!(cursor.next().unwrap() && rows.next().unwrap());
+    // Longer than what is in the cache.
+    family.delete_range(0_u64.to_be_bytes(), 4_000_u64.to_be_bytes()).unwrap();
+    let is_on = fail_on_tables(&parts, FileCallKind::Read);
+    let failed =
+        |item: &lithify::Result<_>| item.as_ref().is_err_and(|e| e.kind() == ErrorKind::Io);
+    assert!(iter.any(|item| failed(&item)));
+    while cursor.next().is_ok_and(|found| found) {}
+    assert!(rows.iter().any(|item| failed(&item)));
+    is_on.store(false, Ordering::SeqCst);
+    assert!(iter.next().is_none() && iter.next_back().is_none());
+    assert!(!cursor.valid() && !cursor.next().unwrap(), "false, though there are rows");
+    assert!(cursor.seek(&last).unwrap() && cursor.key() == &last[..]);
+    let mut count = 1;
+    while cursor.next().unwrap() {
+        count += 1;
+    }
+    assert_eq!(count, 4_000);
+    assert!(rows.seek_to_last().unwrap() && rows.iter().next().is_none());
+    assert!(rows.seek(3_000_u64.to_be_bytes()).unwrap());
+    assert_eq!(rows.iter().count(), 999);
+}
+
 /// A damaged table cannot be compacted. The others can, and writing goes on.
 #[test]
 fn a_damaged_table_stops_only_its_own_compaction() {

@@ -109,8 +109,12 @@ impl From<RangeFull> for ScanRange {
 /// it reads from being removed, and may outlive a flush, a compaction or the handle it came from.
 ///
 /// A fresh cursor stands before the first and behind the last row at once: `next` goes to the
-/// first, `prev` to the last. Keys and values are lent until the next move. After an error the
-/// cursor stands nowhere; place it again.
+/// first, `prev` to the last. Keys and values are lent until the next move.
+///
+/// After an error the cursor stands nowhere. It still reads the same point in time: place it again with
+/// one of the seeks, at a key behind what could not be read or, if the error may pass, at the same key.
+/// Without that, `next` and `prev` may say that there are no more rows, though there are. An
+/// [`crate::Iter`] cannot be placed again: it ends with its first error.
 pub struct Cursor {
     rows: RowCursor,
     /// Rows that it came to since it last booked.
@@ -297,7 +301,8 @@ impl Cursor {
         self.rows.value()
     }
 
-    /// The rows from here on as an iterator that copies every key and value.
+    /// The rows from here on as an iterator that copies every key and value. It ends with its first error;
+    /// then place the cursor again, and iterate from there.
     pub fn iter(&mut self) -> Rows<'_> {
         Rows { cursor: self, failed: false }
     }
@@ -310,7 +315,7 @@ impl Drop for Cursor {
     }
 }
 
-/// The iterator of [`Cursor::iter`].
+/// The iterator of [`Cursor::iter`]. It ends with its first error.
 pub struct Rows<'a> {
     cursor: &'a mut Cursor,
     failed: bool,

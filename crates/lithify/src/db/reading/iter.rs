@@ -13,8 +13,13 @@ use std::fmt;
 use std::iter::FusedIterator;
 
 /// Rows in the order of their keys, as they were when the iterator was made. It owns what it gives,
-/// may be sent to another thread, and keeps the rows that it has to see while it lives. After an
-/// error it ends.
+/// may be sent to another thread, and keeps the rows that it has to see while it lives.
+///
+/// Its first error is its last item, at both ends, though there may be rows behind. Who skips errors,
+/// as with `flatten`, takes a part of the rows for all of them. To read on, take a snapshot first and
+/// iterate at it. After the error open [`ColumnFamily::cursor_at`] at the same snapshot, and
+/// [`Cursor::seek`] to a key behind the last row. What cannot be read there is an error again: seek
+/// further, and see [`crate::repair`] if the error is one of kind [`crate::ErrorKind::Corruption`].
 ///
 /// Made by [`ColumnFamily::iter`], [`ColumnFamily::range`] and [`ColumnFamily::prefix`], and by their
 /// likes of [`crate::Db`], [`Snapshot`] and [`crate::Transaction`].
@@ -149,7 +154,7 @@ impl fmt::Debug for Iter {
     }
 }
 
-/// The keys of an [`Iter`].
+/// The keys of an [`Iter`]. They end with the first error, as it does.
 #[derive(Debug)]
 pub struct Keys(Iter);
 
@@ -169,7 +174,7 @@ impl DoubleEndedIterator for Keys {
 
 impl FusedIterator for Keys {}
 
-/// The values of an [`Iter`].
+/// The values of an [`Iter`]. They end with the first error, as it does.
 #[derive(Debug)]
 pub struct Values(Iter);
 
