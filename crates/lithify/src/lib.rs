@@ -152,7 +152,7 @@ pub use db::{
     Transaction, Values, WrittenTable,
 };
 pub use error::{Error, ErrorKind, Result};
-pub use events::{Event, EventListener};
+pub use events::{Event, EventListener, OptionChange};
 pub use fs::{TransferOptions, TransferProgress};
 pub use operator::MergeOperator;
 pub use options::{CfOptions, DATABASE_OPTIONS, Durability, FAMILY_OPTIONS, OptionInfo, Options};

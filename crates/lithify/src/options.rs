@@ -12,7 +12,7 @@
 
 use crate::base::parse_bytes;
 use crate::compaction::{CompressionPolicy, Deciding, FormatPolicy, LevelFormats};
-use crate::events::EventListener;
+use crate::events::{EventListener, OptionChange};
 use crate::manifest::{FamilyState, ROTATE_SIZE_BYTES};
 use crate::operator::MergeOperator;
 use crate::wal::PAYLOAD_SIZE_MAX;
@@ -333,7 +333,7 @@ settings! {
         /// slowed until compaction keeps up. More is faster and larger.
         space_slack_percent: u32 = 30, "percent", 5..=10_000;
     } with {
-        /// Hears of flushes, compactions, slowed writers and failures.
+        /// Hears of flushes, compactions, slowed writers, changed options and failures.
         event_listener: EventListener;
     }
 }
@@ -482,6 +482,21 @@ impl CfOptions {
     pub(crate) fn stored_text(&self) -> String {
         let text = self.to_string();
         text.replace(" merge_operator=none", "").replace(" time_to_live_s=0", "")
+    }
+
+    /// What is another value than that of `old`. No value has a space in its text.
+    pub(crate) fn changes_from(&self, old: &CfOptions) -> Vec<OptionChange> {
+        let value_of = |pair: &str| pair.split_once('=').map_or("", |(_, value)| value).to_owned();
+        let (old, new) = (old.to_string(), self.to_string());
+        let pairs = FAMILY_OPTIONS.iter().zip(old.split(' ').zip(new.split(' ')));
+        let changed = pairs.filter(|(_, (old, new))| old != new);
+        changed
+            .map(|(option, (old, new))| OptionChange {
+                name: option.name,
+                old: value_of(old),
+                new: value_of(new),
+            })
+            .collect()
     }
 
     /// Whether a value is of those that came with decisions by cost.

@@ -212,8 +212,10 @@ impl Db {
         self.inner.close()
     }
 
-    /// The column family of that name; made with these options if there is none. If there is one,
-    /// it takes on these options for what is written from now on.
+    /// The column family of that name; made with these options if there is none. If there is one, it takes
+    /// on all of these options for what is written from now on, the defaults among them. Only a merge
+    /// operator and a time to live are kept where none is given. What changes is told as
+    /// [`crate::Event::OptionsChanged`]. [`Db::existing_column_family`] changes nothing.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for options out of range or in contradiction, or an empty

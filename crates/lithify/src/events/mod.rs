@@ -51,6 +51,16 @@ pub enum Event {
         /// When.
         at_us: u64,
     },
+    /// A column family was opened with other options than it had: it has these from now on. Told by the
+    /// thread that opened it, and of options that have changed alone.
+    OptionsChanged {
+        /// The family's name.
+        family: String,
+        /// What has changed, in the order of [`crate::FAMILY_OPTIONS`].
+        changes: Vec<OptionChange>,
+        /// When.
+        at_us: u64,
+    },
     /// A failure has stopped all writing: reads go on, and opening the database again may mend it.
     DatabaseFailed {
         /// What writers are told.
@@ -58,6 +68,24 @@ pub enum Event {
         /// When it was found, not before it happened.
         at_us: u64,
     },
+}
+
+/// An option that has changed, with its values as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionChange {
+    /// The option's name.
+    pub name: &'static str,
+    /// Its value before.
+    pub old: String,
+    /// Its value now.
+    pub new: String,
+}
+
+/// `name: old -> new`.
+impl fmt::Display for OptionChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} -> {}", self.name, self.old, self.new)
+    }
 }
 
 type Listener = dyn Fn(&Event) + Send + Sync;
@@ -88,7 +116,7 @@ type Listener = dyn Fn(&Event) + Send + Sync;
 /// The rules:
 ///
 /// - It is called where the event happens: by background threads, by a writer that is slowed or stopped,
-///   by whoever ingests, closes, or releases the snapshot that a job waited for; by several at once.
+///   by whoever ingests, changes options, closes, or releases the snapshot that a job waited for; by several at once.
 ///   A job begins before it ends. Between threads there is no order.
 /// - The database works on only once it returns. What takes long belongs to a thread of its own, behind
 ///   a channel.
@@ -183,6 +211,12 @@ impl Events {
         {
             self.ledger.count(Counter::ListenerPanics, 1);
         }
+    }
+
+    /// Tells that a family has other options.
+    pub(crate) fn tell_options(&self, family: &str, changes: Vec<OptionChange>) {
+        let (family, at_us) = (family.to_owned(), self.now_us());
+        self.tell(Event::OptionsChanged { family, changes, at_us });
     }
 
     /// Tells what stopped writing, the first time.

@@ -162,6 +162,21 @@ mod bridge {
     }
 
     #[test]
+    fn an_option_that_has_changed_is_an_event() {
+        let change = |name, old: &str, new: &str| OptionChange {
+            name,
+            old: old.to_owned(),
+            new: new.to_owned(),
+        };
+        let changes = vec![change("fanout", "8", "5"), change("table_bytes", "1", "2")];
+        let lines = lines_of(|events| events.tell_options("rows", changes));
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let expected = "INFO lithify: message=option changed family=\"rows\" option=\"fanout\" \
+                        old=\"8\" new=\"5\"";
+        assert!(lines[0].starts_with(expected), "{lines:?}");
+    }
+
+    #[test]
     fn a_job_is_a_span_with_its_events() {
         let lines = lines_of(|events| {
             let job = TrackedJob::new(flush());

@@ -4,7 +4,7 @@
 //! A job is done in steps, by whatever thread is free: its span is open from its first step to its end, and entered
 //! for its events alone. What is told only at its end (an ingest, a stop of writers) is an event without a span.
 
-use super::Event;
+use super::{Event, OptionChange};
 use crate::base::lock;
 use crate::stats::{JobEnd, JobInfo, JobOutcome};
 use ::tracing::field::{Empty, display};
@@ -24,7 +24,7 @@ struct Open {
 
 impl Spans {
     /// Jobs are of level `INFO`; what failed, and writers that are held back, `WARN`; the end of all
-    /// writing `ERROR`. A subscriber is called with no lock held.
+    /// writing `ERROR`. An option that has changed is one event of level `INFO`. A subscriber is called with no lock held.
     pub(super) fn trace(&self, event: &Event) {
         match event {
             Event::JobBegan(job) => {
@@ -47,6 +47,11 @@ impl Spans {
             Event::WritesFree { at_us } => {
                 let span = lock(&self.0).held_back.take().unwrap_or_else(Span::none);
                 span.in_scope(|| info!(target: "lithify", at_us, "writes free"));
+            }
+            Event::OptionsChanged { family, changes, at_us } => {
+                for OptionChange { name, old, new } in changes {
+                    info!(target: "lithify", family, option = name, old, new, at_us, "option changed");
+                }
             }
             Event::DatabaseFailed { error, at_us } => {
                 error!(target: "lithify", %error, at_us, "database failed");

@@ -93,6 +93,32 @@ fn every_job_is_told_from_begin_to_end_and_kept() {
 }
 
 #[test]
+fn options_that_a_reopened_family_changes_are_told() {
+    let parts = Parts::new(11);
+    open_with(&parts, small_options());
+    let (listener, heard) = recorder();
+    let db = Db::open_in(PATH, listening(listener), parts.world()).unwrap();
+    db.existing_column_family("rows").unwrap().unwrap();
+    assert!(heard.lock().unwrap().is_empty());
+    let compression = "snappy,lz4,zlib-6".parse().unwrap();
+    let other = CfOptions { fanout: 5, compression, ..CfOptions::default() };
+    for _ in 0..2 {
+        db.column_family("rows", other.clone()).unwrap();
+    }
+    db.column_family("new", other).unwrap();
+    let heard = heard.lock().unwrap();
+    let [Event::OptionsChanged { family, changes, .. }] = &heard[..] else { panic!("{heard:?}") };
+    let lines: Vec<String> = changes.iter().map(|change| change.to_string()).collect();
+    assert_eq!(family, "rows");
+    let expected = [
+        "compression: none,lz4,zstd-1 -> snappy,lz4,zlib-6",
+        "table_bytes: 65536 -> 16777216",
+        "fanout: 8 -> 5",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
 fn the_log_has_an_end() {
     let parts = Parts::new(2);
     let (db, family) = open_with(&parts, small_options());

@@ -35,8 +35,10 @@ impl DbInner {
                 // An operator of that name, and now perhaps its code.
                 family.rows.set_operator(options.merge_operator.clone());
             } else {
+                let changes = options.changes_from(&family.options());
                 self.change_options(&family, options, &mut manifest)?;
                 drop((manifest, writer));
+                self.events.tell_options(name, changes);
                 // What the new options leave to do.
                 self.schedule_all_compactions();
             }
