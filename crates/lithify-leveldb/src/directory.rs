@@ -69,7 +69,7 @@ pub fn foreign(path: &Path, engine: &str) -> Status {
 /// # Errors
 /// It is open; the lock cannot be asked for.
 pub fn check_unlocked(path: &Path) -> Result<(), Status> {
-    let lock = World::system().files.lock(&path.join("LOCK"));
+    let lock = World::system().files.lock_directory(&path.join("LOCK"));
     lock.map(drop).map_err(|error| opening(path, error))
 }
 

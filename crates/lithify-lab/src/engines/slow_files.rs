@@ -150,6 +150,10 @@ impl FileSystem for SlowFiles {
         self.inner.is_locked(path)
     }
 
+    fn is_directory_locked(&self, file: &Path) -> Result<bool> {
+        self.inner.is_directory_locked(file)
+    }
+
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.inner.free_space(path)
     }

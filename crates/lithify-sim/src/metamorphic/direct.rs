@@ -81,6 +81,10 @@ impl FileSystem for DirectFileSystem {
     fn is_locked(&self, path: &Path) -> Result<bool> {
         self.0.is_locked(path)
     }
+
+    fn is_directory_locked(&self, file: &Path) -> Result<bool> {
+        self.0.is_directory_locked(file)
+    }
     fn free_space(&self, path: &Path) -> Result<u64> {
         self.0.free_space(path)
     }

@@ -267,6 +267,11 @@ pub trait FileSystem: Send + Sync {
     /// system too; a file that is not there is not locked. For a moment it may keep another one
     /// from taking the lock.
     fn is_locked(&self, path: &Path) -> Result<bool>;
+    /// Whether somebody holds the lock on the directory that `file` is in, even if the file was removed. Changes
+    /// nothing, as [`FileSystem::is_locked`].
+    fn is_directory_locked(&self, file: &Path) -> Result<bool> {
+        self.is_locked(file)
+    }
     /// Bytes that can still be written to the file system that holds `path`.
     fn free_space(&self, path: &Path) -> Result<u64>;
 }

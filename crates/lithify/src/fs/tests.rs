@@ -256,7 +256,10 @@ fn a_lock_has_one_holder() {
         let whole = files.lock_directory(&path).unwrap();
         assert_eq!(kind(files.lock(&path)), ErrorKind::Locked);
         drop(files.lock(&root.join("OTHER")).unwrap());
+        assert!(files.is_directory_locked(&path).unwrap());
         drop(whole);
+        assert!(!files.is_directory_locked(&path).unwrap());
+        assert!(!files.is_directory_locked(&root.join("no/LOCK")).unwrap());
         assert_eq!(kind(files.lock(&root.join("no/LOCK"))), ErrorKind::NotFound);
     });
 }

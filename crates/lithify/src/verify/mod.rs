@@ -126,7 +126,7 @@ pub fn verify_in(
     let directory = directory.as_ref();
     let files = &*world.files;
     check_directory(files, directory)?;
-    if files.is_locked(&FileName::Lock.path(directory))? {
+    if files.is_directory_locked(&FileName::Lock.path(directory))? {
         return open::verify_beside_writer(directory, options, world, on_progress);
     }
     let before = Current::read(files, directory).ok();
@@ -170,7 +170,7 @@ pub(crate) fn check_directory(files: &dyn FileSystem, directory: &Path) -> Resul
 /// Refuses a database that a process has open for writing.
 pub(crate) fn check_not_open(files: &dyn FileSystem, directory: &Path) -> Result<()> {
     let lock = FileName::Lock.path(directory);
-    if files.is_locked(&lock)? {
+    if files.is_directory_locked(&lock)? {
         let what = "a process has the database open: close it first";
         return Err(in_use(what).in_file(lock));
     }

@@ -4,6 +4,8 @@
 use crate::support::{Model, PATH, Parts, Random, rows, small_options, watched};
 use lithify::format::Checksum;
 use lithify::fs::{FileSystem, OpenMode};
+use lithify::repair::{RepairOptions, repair};
+use lithify::verify::{VerifyOptions, verify};
 use lithify::{CfOptions, Db, Durability, Error, ErrorKind, Options};
 use std::io::IoSlice;
 use std::path::{Path, PathBuf};
@@ -166,6 +168,11 @@ fn a_second_process_is_refused_though_the_lock_file_was_removed() {
         let error = refused(Db::open(&path, Options::default()));
         println!("child: {:?}: {error}", error.kind());
         println!("destroyed: {:?}", Db::destroy(&path).map_err(|error| error.kind()));
+        let report = verify(&path, &VerifyOptions::default()).unwrap();
+        println!("sound: {}", report.is_sound());
+        let saved = Path::new(&path).with_extension("saved");
+        let repaired = repair(&path, saved, &RepairOptions::default());
+        println!("repaired: {:?}", repaired.map_err(|error| error.kind()).err());
         let reader = Db::open_read_only(&path, Options::default()).unwrap();
         println!("read: {:?}", reader.get("k").unwrap());
         let copy = Path::new(&path).with_extension("copy");
@@ -186,6 +193,8 @@ fn a_second_process_is_refused_though_the_lock_file_was_removed() {
             "child: Locked",
             "has locked the directory",
             "destroyed: Err(Locked)",
+            "sound: true",
+            "repaired: Some(Locked)",
             "read: Some(",
             "copied: Some(",
         ] {

@@ -131,13 +131,9 @@ impl SystemLock {
 
 /// Locks the directory of a file that is locked already; `None` where that is not to be had.
 fn lock_directory(path: &Path) -> Result<Option<File>> {
-    let directory = directory_path(path.parent().unwrap_or(Path::new("")));
-    let opened = platform::open_directory(directory);
-    let Some(opened) = opened.map_err(|e| Error::io("cannot lock", directory, e))? else {
-        return Ok(None);
-    };
-    match retried(|| opened.try_lock()) {
-        Ok(()) => Ok(Some(opened)),
+    let Some(directory) = open_directory_of(path)? else { return Ok(None) };
+    match retried(|| directory.try_lock()) {
+        Ok(()) => Ok(Some(directory)),
         Err(TryLockError::WouldBlock) => {
             let what = "a process that does not hold this file has locked the directory: the file was removed \
                         while it was held, or a command such as flock runs; stop it first";
@@ -147,21 +143,42 @@ fn lock_directory(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Whether a process, this one or another, holds the lock on a file.
-pub(super) fn is_locked(path: &Path) -> Result<bool> {
-    let failed = |e| Error::io("cannot ask for the lock", path, e);
+fn open_directory_of(path: &Path) -> Result<Option<File>> {
+    let directory = directory_path(path.parent().unwrap_or(Path::new("")));
+    let opened = platform::open_directory(directory);
+    opened.map_err(|e| Error::io("cannot open the directory to lock it", directory, e))
+}
+
+/// Whether a process, this one or another, holds the lock on a file, or on its directory.
+pub(super) fn is_locked(path: &Path, scope: Scope) -> Result<bool> {
     let held = held();
-    if Claim::place(path).is_ok_and(|place| held.contains(&place)) {
+    if Claim::place(path).is_ok_and(|place| held.contains(&place)) || is_file_locked(path, &held)? {
         return Ok(true);
     }
+    if scope == Scope::File {
+        return Ok(false);
+    }
+    // Where directories cannot be locked, nobody holds one.
+    match open_directory_of(path) {
+        Ok(directory) => Ok(directory.is_some_and(|opened| is_held(&opened).unwrap_or(false))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_file_locked(path: &Path, held: &BTreeSet<Claim>) -> Result<bool> {
+    let failed = |e| Error::io("cannot ask for the lock", path, e);
     let file = match File::open(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.map_err(failed)?,
     };
     let metadata = file.metadata().map_err(failed)?;
-    if held.contains(&Claim::File(platform::identity(&metadata, path).map_err(failed)?)) {
-        return Ok(true);
-    }
+    let claim = Claim::File(platform::identity(&metadata, path).map_err(failed)?);
+    Ok(held.contains(&claim) || is_held(&file).map_err(failed)?)
+}
+
+/// Whether an open file is locked through another one.
+fn is_held(file: &File) -> io::Result<bool> {
     // A shared lock needs no file that can be written, and goes when the file is closed.
     match retried(|| file.try_lock_shared()) {
         Ok(()) => {
@@ -169,7 +186,7 @@ pub(super) fn is_locked(path: &Path) -> Result<bool> {
             Ok(false)
         }
         Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(e)) => Err(failed(e)),
+        Err(TryLockError::Error(e)) => Err(e),
     }
 }
 

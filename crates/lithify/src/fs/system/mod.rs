@@ -172,7 +172,11 @@ impl FileSystem for SystemFileSystem {
     }
 
     fn is_locked(&self, path: &Path) -> Result<bool> {
-        lock::is_locked(path)
+        lock::is_locked(path, Scope::File)
+    }
+
+    fn is_directory_locked(&self, file: &Path) -> Result<bool> {
+        lock::is_locked(file, Scope::Directory)
     }
 
     fn free_space(&self, path: &Path) -> Result<u64> {

@@ -85,11 +85,14 @@ fn a_locked_directory_is_seen_outside_without_its_file() {
     assert!(other.try_lock().is_err());
     drop(lock);
     other.try_lock().unwrap();
+    assert!(SystemFileSystem.is_directory_locked(&path).unwrap());
+    assert!(!SystemFileSystem.is_locked(&path).unwrap() && !path.exists());
     let error = SystemFileSystem.lock_directory(&path).err().unwrap();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Locked, Some(&*path)));
     assert!(error.to_string().contains("has locked the directory"), "{error}");
     drop(SystemFileSystem.lock(&path).unwrap());
     drop(other);
+    assert!(!SystemFileSystem.is_directory_locked(&path).unwrap());
     drop(SystemFileSystem.lock_directory(&path).unwrap());
 }
 
