@@ -11,7 +11,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 /**
  * Writes of a store since its last commit, in memory.
  *
- * <p>One thread writes at a time; any number read. A removal is a row of its own, for it hides one beneath.
+ * <p>One thread writes at a time; any number read. A removal is a row of its own, for it hides one beneath. Arrays
+ * are copied on their way in and out: processors fill the same buffer anew for each row.
  */
 final class Overlay {
     /** What stands for a removal; compared by identity. */
@@ -48,16 +49,17 @@ final class Overlay {
 
     /** Writes a row; a null value removes it. Returns how many bytes more it takes. */
     long put(final byte[] key, final byte[] value) {
-        final byte[] stored = value == null ? REMOVED : value;
-        final byte[] old = rows.put(key, stored);
+        final byte[] stored = value == null ? REMOVED : value.clone();
+        final byte[] old = rows.put(key.clone(), stored);
         final long more = old == null ? key.length + stored.length + ROW_OVERHEAD_BYTES : stored.length - old.length;
         bytes += more;
         return more;
     }
 
-    /** The value, {@link #REMOVED}, or null if it says nothing of that key. */
+    /** A copy of the value, {@link #REMOVED}, or null if it says nothing of that key. */
     byte[] get(final byte[] key) {
-        return rows.get(key);
+        final byte[] stored = rows.get(key);
+        return stored == null || stored == REMOVED ? stored : stored.clone();
     }
 
     /**
@@ -114,6 +116,8 @@ final class Overlay {
     private static final class Copy implements RowIterator {
         private final List<byte[]> keysAndValues;
         private int at = -2;
+        private byte[] key;
+        private byte[] value;
 
         Copy(final List<byte[]> keysAndValues) {
             this.keysAndValues = keysAndValues;
@@ -122,18 +126,23 @@ final class Overlay {
         @Override
         public boolean next() {
             at += 2;
-            return at < keysAndValues.size();
+            if (at >= keysAndValues.size()) {
+                return false;
+            }
+            final byte[] stored = keysAndValues.get(at + 1);
+            key = keysAndValues.get(at).clone();
+            value = stored == REMOVED ? null : stored.clone();
+            return true;
         }
 
         @Override
         public byte[] key() {
-            return keysAndValues.get(at);
+            return key;
         }
 
         @Override
         public byte[] value() {
-            final byte[] value = keysAndValues.get(at + 1);
-            return value == REMOVED ? null : value;
+            return value;
         }
 
         @Override

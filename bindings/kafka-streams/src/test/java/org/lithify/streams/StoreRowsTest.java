@@ -155,6 +155,38 @@ class StoreRowsTest {
         return key;
     }
 
+    /** The caller's arrays are the caller's: changing what was put or read changes no row. */
+    @ParameterizedTest
+    @CsvSource({"true, 1000000", "true, 0", "false, 1000000", "false, 0"})
+    void rowsAreCopies(final boolean transactional, final long bound) {
+        final TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", bound, transactional);
+        final byte[] key = number(0);
+        final byte[] value = number(0);
+        for (int i = 1; i <= 3; i++) {
+            key[0] = (byte) i;
+            value[0] = (byte) (10 * i);
+            rows.put(key, value);
+        }
+        final NavigableMap<byte[], byte[]> expected = new TreeMap<>(Arrays::compareUnsigned);
+        expected.putAll(Map.of(number(1), number(10), number(2), number(20), number(3), number(30)));
+        for (int i = 0; i < 2; i++) {
+            assertSame(expected, rows.iterator(List.of(ByteRange.ALL), true));
+            rows.get(number(2))[0] = 99;
+            try (RowIterator all = rows.iterator(List.of(ByteRange.ALL), true)) {
+                while (all.next()) {
+                    all.key()[0] = 99;
+                    all.value()[0] = 99;
+                }
+            }
+            assertArrayEquals(number(20), rows.get(number(2)));
+        }
+        rows.commit(Map.of(PARTITION, 1L), Position.emptyPosition());
+        assertSame(expected, rows.iterator(List.of(ByteRange.ALL), true));
+        rows.close();
+        database.release("store");
+    }
+
     @Test
     void aCommittedSpillIsFoldedByTheNextOpening() throws Exception {
         final TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
