@@ -319,6 +319,37 @@ class StoreRowsTest {
         database.release("store");
     }
 
+    /** The end of a range behind such a key would be longer than the engine takes. */
+    @Test
+    void theLongestKeysOfAnotherFormatAreDropped() {
+        final TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        final Family family = database.rows("store");
+        final byte[] longest = new byte[65_535];
+        Arrays.fill(longest, (byte) 0xFF);
+        try (WriteBatch batch = new WriteBatch(database.database())) {
+            batch.write(family, new byte[0], number(1));
+            batch.write(family, longest, number(1));
+            new StoreMetadata(database.metadata(), "store").writeFormat(batch, "one");
+            batch.commit();
+        }
+        final StoreRows rows = new StoreRows(database, "store", "two", 1000, true);
+        assertSame(Map.of(), rows.iterator(List.of(ByteRange.ALL), true));
+        rows.close();
+        database.release("store");
+    }
+
+    @Test
+    void theLongestKeysOfASpillAreDroppedAfterACrash() throws Exception {
+        final TaskDatabase database = TaskDatabase.acquire(directory, "store", CONFIG, false);
+        final StoreRows rows = new StoreRows(database, "store", "test", 0, true);
+        rows.commit(Map.of(PARTITION, 1L), Position.emptyPosition());
+        rows.put(new byte[65_535 - Long.BYTES], number(1));
+        assertEquals(1, rows.spills());
+        assertRecovered(TestContext.copy(directory, temporary.resolve("crash")), 0, 1L);
+        rows.close();
+        database.release("store");
+    }
+
     private static byte[] number(final int number) {
         return new byte[] {(byte) number};
     }
