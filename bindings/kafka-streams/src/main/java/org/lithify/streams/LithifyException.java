@@ -12,6 +12,8 @@ public final class LithifyException extends RuntimeException {
     static final int CORRUPTION = -5;
     /** A newer version wrote the file. */
     static final int UNSUPPORTED = -6;
+    /** A row or a batch is larger than it may be. */
+    static final int LIMIT_EXCEEDED = -2;
     /** The path does not hold a database. */
     static final int NOT_FOUND = -3;
     /** The operating system refused or failed a call. */

@@ -45,6 +45,8 @@ class LithifyKeyValueStore extends LithifyStore implements KeyValueStore<Bytes, 
     @Override
     public void putAll(final List<KeyValue<Bytes, byte[]>> entries) {
         entries.forEach(entry -> Objects.requireNonNull(entry.key, "key cannot be null"));
+        requireOpen();
+        entries.forEach(entry -> check(entry.key.get(), entry.value));
         entries.forEach(entry -> put(entry.key, entry.value));
     }
 

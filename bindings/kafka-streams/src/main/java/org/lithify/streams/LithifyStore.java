@@ -285,6 +285,14 @@ abstract class LithifyStore implements StateStore {
         });
     }
 
+    /** Refuses a row that {@link #write} would refuse, before anything is written. */
+    final void check(final byte[] key, final byte[] value) {
+        guarded("writing to", () -> {
+            rows.check(key, value);
+            return null;
+        });
+    }
+
     final byte[] read(final byte[] key) {
         return guarded("reading from", () -> rows.get(key));
     }

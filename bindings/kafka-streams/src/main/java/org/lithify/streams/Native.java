@@ -57,6 +57,7 @@ final class Native {
 
     static final MethodHandle BATCH_NEW = function("lithify_batch_new", JAVA_LONG);
     static final MethodHandle BATCH_FREE = procedure("lithify_batch_free", JAVA_LONG);
+    static final MethodHandle BATCH_CLEAR = procedure("lithify_batch_clear", JAVA_LONG);
     static final MethodHandle BATCH_ROWS = fallible("lithify_batch_rows", 4);
     static final MethodHandle BATCH_DELETE_RANGE = fallible("lithify_batch_delete_range", 6);
     static final MethodHandle BATCH_COMMIT = function("lithify_batch_commit",
@@ -109,7 +110,7 @@ final class Native {
         }
     }
 
-    /** Calls a function that frees something. */
+    /** Calls a function that frees or empties something. */
     static void release(final MethodHandle procedure, final long address) {
         try {
             procedure.invokeExact(address);

@@ -13,10 +13,12 @@ import java.util.List;
  * of it does. The description that stands there holds the generation and the ranges that were deleted in it.
  */
 final class Spill {
+    /** What a spilled key has before the row's key. */
+    static final int PREFIX_BYTES = Long.BYTES;
+    /** What a spilled value has before the row's value. */
+    static final int MARK_BYTES = 1;
     private static final byte REMOVED = 0;
     private static final byte WRITTEN = 1;
-    /** Rows of a fold are committed so many bytes at a time. */
-    private static final long FOLD_BYTES = 4 * 1024 * 1024;
 
     private final Family scratch;
     private final long generation;
@@ -25,12 +27,12 @@ final class Spill {
     Spill(final Family scratch, final long generation) {
         this.scratch = scratch;
         this.generation = generation;
-        this.prefix = ByteBuffer.allocate(Long.BYTES).putLong(generation).array();
+        this.prefix = ByteBuffer.allocate(PREFIX_BYTES).putLong(generation).array();
     }
 
-    /** Adds the rows of an overlay. */
+    /** Adds the rows of an overlay, in parts: until they are named nothing of them counts. */
     void add(final Overlay overlay) {
-        try (WriteBatch batch = new WriteBatch(scratch.database())) {
+        try (WriteBatch batch = WriteBatch.inParts(scratch.database())) {
             overlay.entries().forEach(row -> batch.write(scratch, ByteRange.concat(prefix, row.getKey()),
                 row.getValue() == Overlay.REMOVED ? new byte[] {REMOVED} : written(row.getValue())));
             batch.commit();
@@ -52,7 +54,7 @@ final class Spill {
         if (stored == null) {
             return null;
         }
-        return stored[0] == REMOVED ? Overlay.REMOVED : Arrays.copyOfRange(stored, 1, stored.length);
+        return stored[0] == REMOVED ? Overlay.REMOVED : Arrays.copyOfRange(stored, MARK_BYTES, stored.length);
     }
 
     RowIterator iterator(final ByteRange range, final Snapshot snapshot, final boolean forward) {
@@ -81,38 +83,20 @@ final class Spill {
      * simply done again.
      */
     void fold(final byte[] description, final Family rows, final StoreMetadata metadata) {
-        try (WriteBatch batch = new WriteBatch(rows.database())) {
+        try (WriteBatch batch = WriteBatch.inParts(rows.database());
+             RowIterator spilled = iterator(ByteRange.ALL, null, true)) {
             for (final ByteRange range : deletedRanges(description)) {
                 batch.deleteRange(rows, range.start(), range.end());
             }
-            batch.commit();
-        }
-        try (RowIterator spilled = iterator(ByteRange.ALL, null, true)) {
-            while (foldSome(spilled, rows)) {
-                continue;
+            while (spilled.next()) {
+                batch.write(rows, spilled.key(), spilled.value());
             }
+            batch.commit();
         }
         try (WriteBatch batch = new WriteBatch(rows.database())) {
             batch.deleteRange(scratch, prefix, ByteRange.afterPrefix(prefix));
             metadata.writeFold(batch, null);
             batch.commit();
-        }
-    }
-
-    /** Folds a batch of rows; false after the last. */
-    private static boolean foldSome(final RowIterator spilled, final Family rows) {
-        long bytes = 0;
-        try (WriteBatch batch = new WriteBatch(rows.database())) {
-            while (bytes < FOLD_BYTES) {
-                if (!spilled.next()) {
-                    batch.commit();
-                    return false;
-                }
-                batch.write(rows, spilled.key(), spilled.value());
-                bytes += spilled.key().length + (spilled.value() == null ? 0 : spilled.value().length);
-            }
-            batch.commit();
-            return true;
         }
     }
 
@@ -132,9 +116,9 @@ final class Spill {
     }
 
     private static byte[] written(final byte[] value) {
-        final byte[] stored = new byte[value.length + 1];
+        final byte[] stored = new byte[MARK_BYTES + value.length];
         stored[0] = WRITTEN;
-        System.arraycopy(value, 0, stored, 1, value.length);
+        System.arraycopy(value, 0, stored, MARK_BYTES, value.length);
         return stored;
     }
 
@@ -147,13 +131,13 @@ final class Spill {
 
         @Override
         public byte[] key() {
-            return Arrays.copyOfRange(cursor.key(), Long.BYTES, cursor.key().length);
+            return Arrays.copyOfRange(cursor.key(), PREFIX_BYTES, cursor.key().length);
         }
 
         @Override
         public byte[] value() {
             final byte[] stored = cursor.value();
-            return stored[0] == REMOVED ? null : Arrays.copyOfRange(stored, 1, stored.length);
+            return stored[0] == REMOVED ? null : Arrays.copyOfRange(stored, MARK_BYTES, stored.length);
         }
 
         @Override

@@ -17,10 +17,11 @@ import java.util.Map;
  *   <li>It goes into the {@link Overlay}. Readers see the overlay over the committed rows.</li>
  *   <li>A commit writes the overlay, the changelog offsets and the position in one batch of the engine. So the
  *       state on disk is always exactly that of one commit, whatever ends the process.</li>
- *   <li>An overlay beyond the bound moves to the scratch family ({@link Spill}). Its commit is the batch that
- *       names it; its rows then move to their place in bounded batches. A crash before that batch drops it, and
- *       one after it finishes the move at the next opening.</li>
- *   <li>Where nothing can be rolled back (at-least-once), an overlay beyond the bound is written as it is.</li>
+ *   <li>An overlay beyond the bound, or too large for one batch, moves to the scratch family ({@link Spill}). Its
+ *       commit is the batch that names it; its rows then move to their place in bounded batches. A crash before that
+ *       batch drops it, and one after it finishes the move at the next opening.</li>
+ *   <li>Where nothing can be rolled back (at-least-once), such an overlay is written as it is, in bounded batches.
+ *       Offsets follow with the commit.</li>
  * </ol>
  *
  * <p>One thread writes at a time; any number read. A reader takes the overlay first and the engine's state
@@ -78,8 +79,14 @@ final class StoreRows {
         return value == Overlay.REMOVED ? null : value;
     }
 
+    /**
+     * Writes a row, a copy of it; a null value removes it.
+     *
+     * @throws LithifyException if the row is over the limits; then nothing was written
+     */
     synchronized void put(final byte[] key, final byte[] value) {
         requireSound();
+        check(key, value);
         memory.add(overlay.put(key, value));
         if (memory.isOver(overlay.bytes(), uncommittedMaxBytes)) {
             makeRoom();
@@ -150,6 +157,9 @@ final class StoreRows {
      */
     synchronized void commit(final Map<TopicPartition, Long> offsets, final Position position) {
         requireSound();
+        if (overlay.bytes() > database.limits().commitBytesMax()) {
+            makeRoom();
+        }
         if (overlay.under() != null) {
             commitSpill(overlay.under(), offsets, position);
         } else {
@@ -163,8 +173,19 @@ final class StoreRows {
         replaceOverlay(new Overlay(null));
     }
 
-    /** Writes rows of a changelog: they are committed already. Null values are removals. */
+    /** Refuses a row that {@link #put} would refuse. */
+    void check(final byte[] key, final byte[] value) {
+        database.limits().check(key, value);
+    }
+
+    /**
+     * Writes rows of a changelog: they are committed already. Null values are removals. A crash may leave the first
+     * of them; the offset does not move, so that they are restored again.
+     */
     synchronized void restore(final List<byte[]> keysAndValues, final List<ByteRange> expired) {
+        for (int i = 0; i < keysAndValues.size(); i += 2) {
+            check(keysAndValues.get(i), keysAndValues.get(i + 1));
+        }
         if (!isClean()) {
             // Writes that are newer than what is restored would be hidden if they were beneath it.
             for (int i = 0; i < keysAndValues.size(); i += 2) {
@@ -173,7 +194,7 @@ final class StoreRows {
             expired.forEach(this::deleteRange);
             return;
         }
-        try (WriteBatch batch = new WriteBatch(rows.database())) {
+        try (WriteBatch batch = WriteBatch.inParts(rows.database())) {
             for (int i = 0; i < keysAndValues.size(); i += 2) {
                 batch.write(rows, keysAndValues.get(i), keysAndValues.get(i + 1));
             }
@@ -226,7 +247,7 @@ final class StoreRows {
 
     private void makeRoom() {
         if (!transactional) {
-            try (WriteBatch batch = new WriteBatch(rows.database())) {
+            try (WriteBatch batch = WriteBatch.inParts(rows.database())) {
                 writeOverlay(batch);
                 batch.commit();
             }

@@ -29,6 +29,7 @@ final class TaskDatabase {
 
     private final Path directory;
     private final SharedResources resources;
+    private final RowLimits limits;
     private final Map<String, String> familyOptions;
     private final Database database;
     private final Family metadata;
@@ -38,6 +39,7 @@ final class TaskDatabase {
     private TaskDatabase(final Path directory, final LithifyConfig config) {
         this.directory = directory;
         familyOptions = config.familyOptions();
+        limits = new RowLimits(config.memoryBytes());
         resources = SharedResources.acquire(config.memoryBytes(), config.backgroundThreads());
         Database opened = null;
         try {
@@ -125,6 +127,10 @@ final class TaskDatabase {
 
     Family metadata() {
         return metadata;
+    }
+
+    RowLimits limits() {
+        return limits;
     }
 
     /** The rows of a store. */
