@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
+use lithify::inspect::wrapped;
 use lithify_report::printable;
 
 /// Exit code of a wrong command line, experiment file, or path.
@@ -62,7 +63,7 @@ impl Fault {
             let line: Vec<&str> = self.text.lines().collect();
             let line = format!("error: {}", line.join(" "));
             match io::stderr().is_terminal() {
-                true => say(&wrapped(&line, columns().min(COLUMNS_MAX))),
+                true => say(&wrapped("", line.split(' '), INDENT, columns().min(COLUMNS_MAX))),
                 false => say(&line),
             }
         }
@@ -87,34 +88,13 @@ pub fn engine_text(error: &lithify::Error) -> String {
 
 /// An error has at most so many columns of a terminal.
 const COLUMNS_MAX: usize = 100;
+/// Its further lines begin below its text.
+const INDENT: usize = "error: ".len();
 
 /// Columns of the terminal that shows errors.
 fn columns() -> usize {
     let size = terminal_size::terminal_size_of(io::stderr());
     size.map_or(COLUMNS_MAX, |(columns, _)| usize::from(columns.0)).max(40)
-}
-
-/// A line as several of at most so many columns, cut between words; a long word stays whole.
-fn wrapped(line: &str, columns: usize) -> String {
-    let mut text = String::new();
-    let mut used = 0;
-    for word in line.split(' ') {
-        let length = word.chars().count();
-        match used {
-            0 => {}
-            _ if used + 1 + length > columns => {
-                text.push_str("\n       ");
-                used = "error: ".len();
-            }
-            _ => {
-                text.push(' ');
-                used += 1;
-            }
-        }
-        text.push_str(word);
-        used += length;
-    }
-    text
 }
 
 /// Refuses an option's list that names something twice. `hint` continues the sentence.
@@ -165,11 +145,5 @@ mod tests {
         assert!(refuse_repetition("--data", &["a", "b"], "").is_ok());
         let fault = refuse_repetition("--data", &["a", "b", "a"], "; once will do").unwrap_err();
         assert_eq!((fault.text(), fault.code), ("--data names a twice; once will do", USAGE));
-    }
-
-    #[test]
-    fn a_long_line_is_cut_between_words() {
-        assert_eq!(wrapped("error: one two three", 13), "error: one\n       two\n       three");
-        assert_eq!(wrapped("error: one two", 14), "error: one two");
     }
 }

@@ -1,8 +1,8 @@
 //! Floor 0: the nouns that every room shares.
 //!
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
-//! ids, [`Slice`], the [`Clock`] trait, the memory budget, sizes as people write them, and the one way to
-//! take a mutex. No I/O, no threads, no other room.
+//! ids, [`Slice`], the [`Clock`] trait, the memory budget, sizes as people write them, words in lines, and the
+//! one way to take a mutex. No I/O, no threads, no other room.
 
 mod budget;
 mod key;
@@ -11,11 +11,13 @@ pub(crate) mod orders;
 mod size;
 mod slice;
 pub(crate) mod sync;
+mod words;
 
 pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word};
 pub use size::{parse_bytes, size};
 pub use slice::Slice;
+pub use words::wrapped;
 
 use std::cmp::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};

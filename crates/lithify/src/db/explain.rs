@@ -10,7 +10,7 @@ use crate::options::CfOptions;
 use std::collections::BTreeMap;
 
 /// What compression a column family has, why, and what else it would cost. Printed, it answers in its
-/// first lines; `{:#}` adds the terms of every candidate.
+/// first lines, of at most 80 columns; `{:#}` adds the terms of every candidate.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The name of the column family.

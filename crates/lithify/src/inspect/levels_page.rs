@@ -5,7 +5,7 @@
 
 use super::item::escape;
 use super::levels::{FamilyLevels, LevelSum, Levels, TableLine};
-use crate::base::size;
+use crate::base::{size, wrapped};
 use crate::codec::CodecId;
 use crate::stats::JsonWriter;
 use std::collections::BTreeMap;
@@ -40,6 +40,8 @@ const TABLE_HEADERS: [&[&str]; 3] = [
 const CELL_MIN: usize = 8;
 /// What stands between two columns.
 const GAP: usize = 2;
+/// Columns in front of the second line of a sentence.
+const INDENT: usize = 2;
 
 /// Columns of words stand to the left, columns of figures to the right.
 fn is_left(column: &str) -> bool {
@@ -109,27 +111,9 @@ fn shortened(text: &str, width: usize) -> String {
     text.chars().take(start).chain(['…']).chain(text.chars().skip(end)).collect()
 }
 
-/// Words in lines of at most so many signs; lines behind the first are indented.
-fn wrapped(text: &str, width: usize) -> String {
-    let (mut lines, mut used) = (String::new(), 0);
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        match used {
-            0 => {}
-            _ if used + 1 + length > width => {
-                lines.push_str("\n  ");
-                used = 2;
-            }
-            _ => {
-                lines.push(' ');
-                used += 1;
-            }
-        }
-        lines.push_str(word);
-        used += length;
-    }
-    lines.push('\n');
-    lines
+/// Words as lines of the page.
+fn prose(words: &str, width: usize) -> String {
+    wrapped("", words.split(' '), INDENT, width) + "\n"
 }
 
 /// Names with their counts, the most frequent first.
@@ -314,7 +298,7 @@ impl FamilyLevels {
     fn page(&self, text: &mut String, page: &LevelsPage) -> fmt::Result {
         writeln!(text, "\ncolumn family \"{}\" (id {})", self.name.escape_debug(), self.id)?;
         if page.full {
-            text.push_str(&wrapped(&format!("options: {}", self.options), page.width));
+            text.push_str(&prose(&format!("options: {}", self.options), page.width));
         }
         let shown = self.levels.iter().filter(|level| page.full || level.files > 0);
         let mut rows: Vec<_> = shown.map(|level| level.level_rows(self.base_level)).collect();
@@ -395,7 +379,7 @@ impl Levels {
             ratio(total.ratio()),
             total.entries
         );
-        text.push_str(&wrapped(&sum, page.width));
+        text.push_str(&prose(&sum, page.width));
         if page.full {
             let closed = if self.is_closed { "closed" } else { "open, or not closed" };
             let (number, sequence) = (self.manifest_number, self.last_sequence);
@@ -407,7 +391,7 @@ impl Levels {
             text.push('\n');
         }
         for error in &self.damage {
-            text.push_str(&wrapped(&format!("damage: {error}"), page.width));
+            text.push_str(&prose(&format!("damage: {error}"), page.width));
         }
         Ok(())
     }

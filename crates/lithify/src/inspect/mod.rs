@@ -26,7 +26,7 @@ mod tests;
 
 pub(crate) use table::{NoClock, context_pool};
 
-pub use crate::base::size;
+pub use crate::base::{size, wrapped};
 pub use dump::{DumpOptions, dump};
 pub use explain::read_explanations;
 pub use item::{Item, Value};
