@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lithify::chooser::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, overhead_ratio, price};
-use lithify::{Compression, Prices};
+use lithify::{Compression, Objective, Prices};
 
 use crate::estimate::Estimate;
 use crate::input::{Facts, Present};
@@ -99,8 +99,8 @@ pub struct Outcome {
     pub setting: Setting,
     /// Its codecs above the bottom; its own where there are no levels.
     pub upper: [Compression; 2],
-    /// Whether those are what the target comes with, and not the cheapest ones.
-    pub has_usual_upper: bool,
+    /// Whether those are what the target comes with or the data are set to, and not the cheapest ones.
+    pub has_set_upper: bool,
     /// Stored bytes per byte of the data, in all levels.
     pub ratio: Estimate,
     /// The same of the bottom level alone.
@@ -127,11 +127,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// "zstd-3 16k"; with the codecs of all levels, smallest first, where they are what the target comes
-    /// with: "none,lz4,zstd-1 16k".
+    /// "zstd-3 16k"; with the codecs of all levels, smallest first, where they are not the cheapest:
+    /// "none,lz4,zstd-1 16k".
     pub fn name(&self) -> String {
         let [middle, small] = self.upper;
-        match self.has_usual_upper {
+        match self.has_set_upper {
             true => format!("{small},{middle},{}", self.setting.name()),
             false => self.setting.name(),
         }
@@ -139,7 +139,8 @@ impl Outcome {
 
     /// Whether both are the same setting of all levels.
     pub fn is(&self, other: &Outcome) -> bool {
-        self.setting == other.setting && self.has_usual_upper == other.has_usual_upper
+        let has_same_upper = !self.has_set_upper || self.upper == other.upper;
+        self.setting == other.setting && self.has_set_upper == other.has_set_upper && has_same_upper
     }
 
     /// What it costs.
@@ -197,9 +198,10 @@ impl TargetAdvice {
         self.present.or(self.default).map(|at| &self.outcomes[at])
     }
 
-    /// The same, knowing how the data are stored now.
-    pub(crate) fn beside(mut self, present: Option<&Present>) -> TargetAdvice {
+    /// The same, knowing how the data are stored now. A ladder that they are set to has its price.
+    pub(crate) fn beside(mut self, present: Option<&Present>, use_of: &Use<'_>) -> TargetAdvice {
         let of_target = present.filter(|present| present.target == self.target.name);
+        let default = self.default_outcome().cloned();
         self.present_words = of_target.map(|present| match present.is_set {
             true => "it is set to this",
             false => "it has this now",
@@ -207,12 +209,14 @@ impl TargetAdvice {
         self.present = of_target.and_then(|present| present.bottom).and_then(|stored| {
             let upper = present.and_then(|present| present.upper);
             let is_stored = |one: &Outcome| stored.is(&one.setting);
+            if let Some(upper) = upper.filter(|_| self.target.has_levels) {
+                tree::add_ladder(&mut self.outcomes, is_stored, upper, use_of);
+            }
             let has_upper = |one: &Outcome| Some(one.upper) == upper;
             let as_set = self.outcomes.iter().any(|one| is_stored(one) && has_upper(one));
             let is_present = |one: &Outcome| {
-                is_stored(one) && if as_set { has_upper(one) } else { !one.has_usual_upper }
+                is_stored(one) && if as_set { has_upper(one) } else { !one.has_set_upper }
             };
-            let default = self.default_outcome().cloned();
             self.outcomes.sort_by(Outcome::rank);
             advise_first(&mut self.outcomes, is_present);
             let is_default = |one: &Outcome| default.as_ref().is_some_and(|of| one.is(of));
@@ -314,6 +318,17 @@ pub struct Advice {
 }
 
 impl Advice {
+    /// A cost in a year for a TB (10^12 bytes) of such data, in whole units of the currency.
+    pub fn yearly(&self, cost: f64) -> f64 {
+        let lives = 12.0 / self.expectations.lifetime_months();
+        cost * 1e3 * lives / 1e6
+    }
+
+    /// Whether prices are those of a goal, which are of a dollar. Others are of any currency.
+    pub fn is_in_dollars(&self) -> bool {
+        Objective::NAMED.iter().any(|(goal, _)| goal.prices() == self.prices)
+    }
+
     /// Why nothing is advised: the data are one or two rows, or less than 64 KiB. `None` if they are enough.
     pub fn too_little(&self) -> Option<String> {
         too_little(&self.data)
@@ -413,7 +428,7 @@ pub(crate) fn outcome(
         is_too_long: false,
         setting: setting.clone(),
         upper: [setting.compression; 2],
-        has_usual_upper: false,
+        has_set_upper: false,
         ratio,
         bottom: ratio,
         held_out,
@@ -471,8 +486,8 @@ pub fn reprice(
     outcomes.sort_by(Outcome::rank);
     let of_default = |one: &Outcome| Some(&one.setting) == default.as_ref();
     // Where the cheapest upper levels are those that it comes with there is one of it.
-    let as_usual = outcomes.iter().any(|one| of_default(one) && one.has_usual_upper);
-    let is_default = |one: &Outcome| of_default(one) && one.has_usual_upper == as_usual;
+    let as_usual = outcomes.iter().any(|one| of_default(one) && one.has_set_upper);
+    let is_default = |one: &Outcome| of_default(one) && one.has_set_upper == as_usual;
     advise_first(&mut outcomes, is_default);
     let default = outcomes.iter().position(is_default);
     let is_any = !outcomes.is_empty();
@@ -505,7 +520,6 @@ fn advise_first(outcomes: &mut [Outcome], is_had: impl Fn(&Outcome) -> bool) {
 
 #[cfg(test)]
 mod tests {
-    use lithify::Objective;
     use lithify::chooser::{Chooser, METHODS, Measured, Sizes};
 
     use super::*;

@@ -3,8 +3,8 @@
 //! Owns: reading data where it is sampled ([`input`], [`sample`]), laying rows out as a database would
 //! ([`units`]), calling codecs by the thread's CPU time ([`measure`]), what databases can be set to and
 //! what becomes of a unit there ([`targets`]), the choice at prices ([`answer`], [`tree`]), its renderings
-//! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), what came of it ([`check`]), and
-//! whether it still holds ([`compare`]).
+//! ([`screen`], [`page`], [`json`]), advice that was saved ([`profile`]), what came of it ([`check`]),
+//! whether it still holds ([`compare`]), and what a ladder that is set costs ([`ladder`]).
 //!
 //! Promises: data are only read, and nothing of them is kept or printed but figures and the names of
 //! columns, unless rows are asked for. Every figure that is no certainty comes with its interval or is called an assumption. The
@@ -33,6 +33,7 @@ pub mod estimate;
 mod gather;
 pub mod input;
 pub mod json;
+pub mod ladder;
 pub mod measure;
 pub mod page;
 pub mod profile;

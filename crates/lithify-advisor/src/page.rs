@@ -8,7 +8,7 @@ use lithify_report::{
 };
 
 use crate::answer::{Advice, Outcome, TargetAdvice};
-use crate::screen::{answer, are_dollars, cpu_basis, cpu_seconds, size, yearly};
+use crate::screen::{answer, cpu_basis, cpu_seconds, size, yearly};
 
 /// The page as a file that needs nothing else.
 pub fn render(advice: &Advice) -> String {
@@ -106,7 +106,7 @@ fn facts(advice: &Advice) -> Section {
         let order = if data.is_sorted { "sorted by it" } else { "not sorted by it" };
         facts.push(("key".to_owned(), format!("{} ({order})", data.input.key)));
     }
-    let of = if are_dollars(advice) { " of a dollar" } else { "" };
+    let of = if advice.is_in_dollars() { " of a dollar" } else { "" };
     facts.push((format!("prices, millionths{of}"), advice.prices.to_string()));
     Section { detail: Detail::Always, ..Section::new("The data, and what was assumed") }
         .with(Block::Facts(facts))
@@ -179,7 +179,7 @@ fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Pl
 }
 
 fn cost_unit(advice: &Advice) -> &'static str {
-    if are_dollars(advice) { "dollars a TB-year" } else { "TB-year" }
+    if advice.is_in_dollars() { "dollars a TB-year" } else { "TB-year" }
 }
 
 fn settings(target: &TargetAdvice, advice: &Advice) -> Table {

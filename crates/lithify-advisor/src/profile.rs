@@ -12,6 +12,7 @@ use crate::estimate::Estimate;
 use crate::input::{Facts, KEY_SEPARATOR, OWN_KEYS, Present, Stored};
 use crate::json::{COLLECTED, SCHEMA};
 use crate::targets::{Basis, Setting, TARGETS, Target};
+use crate::tree::Use;
 use crate::unknown::unknown;
 use crate::{Request, target};
 
@@ -69,8 +70,14 @@ pub fn read(request: &Request) -> Result<Advice> {
         names.push(target.name);
         let is_wanted = |wanted: &Target| wanted.name == target.name;
         if !is_choice || request.targets.iter().any(is_wanted) {
+            let use_of = Use {
+                target: &target,
+                basis: &data.basis,
+                prices: &request.prices,
+                expectations: &request.expectations,
+            };
             let advice = advice_of(&target, saved, &data.basis, request)
-                .map(|advice| advice.beside(data.present.as_ref()));
+                .map(|advice| advice.beside(data.present.as_ref(), &use_of));
             let what = || wrong(&format!("a figure of {} is missing", target.title));
             targets.push(advice.ok_or_else(what)?);
         }
@@ -218,7 +225,7 @@ fn outcome_of(setting: &Setting, saved: &Value) -> Option<Outcome> {
     Some(Outcome {
         setting: setting.clone(),
         upper: [setting.compression; 2],
-        has_usual_upper: false,
+        has_set_upper: false,
         ratio: bottom,
         bottom,
         held_out,

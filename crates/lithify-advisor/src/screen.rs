@@ -3,7 +3,6 @@
 
 use std::fmt::Write;
 
-use lithify::Objective;
 use lithify_report::figure::{bytes, duration, figure};
 use lithify_report::printable;
 
@@ -83,23 +82,11 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
     text
 }
 
+/// Adds words in lines, which begin below the first one's.
 fn wrapped(text: &mut String, first: &str, words: &str, columns: usize) {
-    let indent = " ".repeat(first.chars().count());
-    let mut line = first.to_owned();
-    let mut is_empty = true;
-    for word in words.split_whitespace() {
-        if !is_empty && line.chars().count() + 1 + word.chars().count() > columns {
-            let _ = writeln!(text, "{line}");
-            line = indent.clone();
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        is_empty = false;
-    }
-    let _ = writeln!(text, "{line}");
+    let indent = first.chars().count();
+    let lines = lithify::inspect::wrapped(first, words.split_whitespace(), indent, columns);
+    let _ = writeln!(text, "{lines}");
 }
 
 fn percent(share: f64) -> String {
@@ -197,7 +184,7 @@ fn prices(advice: &Advice) -> String {
         "{}, in millionths of {}: CPU second {}, GB written {}, GB-month {}, million reads {}, GB-month of \
          memory {}.",
         advice.goal,
-        if are_dollars(advice) { "a dollar" } else { "your currency" },
+        if advice.is_in_dollars() { "a dollar" } else { "your currency" },
         prices.cpu_second,
         prices.gb_written,
         prices.gb_month,
@@ -233,15 +220,9 @@ pub(crate) fn cpu_seconds(outcome: &Outcome, data: &DataFacts) -> [f64; 2] {
     }
 }
 
-/// Whether prices are those of a goal, which are of a dollar. Others are of any currency.
-pub(crate) fn are_dollars(advice: &Advice) -> bool {
-    Objective::NAMED.iter().any(|(goal, _)| goal.prices() == advice.prices)
-}
-
 /// Money in a year for a TB (10^12 bytes) of such data, in whole units of the currency.
 pub(crate) fn yearly(outcome: &Outcome, advice: &Advice) -> f64 {
-    let lives = 12.0 / advice.expectations.lifetime_months();
-    outcome.cost() * 1e3 * lives / 1e6
+    advice.yearly(outcome.cost())
 }
 
 fn with_table(
@@ -270,7 +251,7 @@ fn with_table(
         "write CPU s",
         "read CPU s",
         "calls>1 ms",
-        if are_dollars(advice) { "dollars a" } else { "cost a" }
+        if advice.is_in_dollars() { "dollars a" } else { "cost a" }
     );
     let _ = writeln!(
         text,
@@ -408,7 +389,7 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
                  {} to write instead of {}, {} to read cold instead of {}.",
                 default.name(),
                 figure(money),
-                if are_dollars(advice) { " dollars" } else { "" },
+                if advice.is_in_dollars() { " dollars" } else { "" },
                 cpu_basis(&advice.data),
                 figure(write),
                 figure(write_before),
@@ -532,7 +513,7 @@ fn overview(text: &mut String, advice: &Advice) {
         let lines = target.snippet(target.best(), advice.data.basis);
         let _ = writeln!(text, "{:<18} {}", target.target.name, lines.join("; "));
     }
-    let money = if are_dollars(advice) { "in dollars" } else { "in your currency" };
+    let money = if advice.is_in_dollars() { "in dollars" } else { "in your currency" };
     let _ = writeln!(
         text,
         "\nOne target with its alternatives: --for NAME. TB-year: a TB of such data for a year, {money}."

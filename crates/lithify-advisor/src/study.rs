@@ -20,8 +20,8 @@ use crate::sample::{
     Collected, InputSample, Order, PLACES_MAX, PLACES_MIN, Sample, by_pass, double, of_input,
     resorted,
 };
-use crate::targets::{Basis, Target};
-use crate::tree;
+use crate::targets::{Basis, Setting, Target};
+use crate::tree::{self, Use};
 use crate::units::{Shape, Unit, cut};
 use crate::unknown::{is_little, unknown};
 use crate::watch::{Early, Watch};
@@ -64,6 +64,8 @@ pub(crate) struct Study<'a> {
     /// How many places of each order the calls are from.
     places: BTreeMap<Order, usize>,
     basis: Basis,
+    /// What the data are set to.
+    set: Vec<Cell>,
     /// Whether every unit of every place is measured.
     is_thorough: bool,
     /// What may be taken beyond the time, so that something is known.
@@ -93,7 +95,11 @@ impl<'a> Study<'a> {
             has_rows: source.facts().has_rows,
             database_bytes: request.expectations.database_bytes.unwrap_or(data_bytes),
         };
+        let present = source.present();
+        let set = targets.iter().flat_map(|target| target.settings_of(present.as_ref()));
+        let set = set.flat_map(|setting| setting.cells).collect();
         let mut study = Study {
+            set,
             source,
             request,
             targets,
@@ -147,6 +153,16 @@ impl<'a> Study<'a> {
         self.sample(target.order).order
     }
 
+    /// The settings of a target that are compared.
+    fn settings(&self, target: &Target) -> Vec<Setting> {
+        target.settings_beside(self.source.present().as_ref())
+    }
+
+    /// Which cells are measured first: what the data are set to, then what most people use.
+    fn rank(&self, cell: &Cell) -> u32 {
+        if self.set.contains(cell) { 0 } else { rank(cell) }
+    }
+
     /// What is left of the time.
     fn left(&self) -> Duration {
         (self.request.time + self.grace).saturating_sub(self.began.elapsed())
@@ -166,7 +182,7 @@ impl<'a> Study<'a> {
         let mut cells: BTreeMap<Order, Vec<Cell>> = BTreeMap::new();
         for target in self.targets {
             let of_order = cells.entry(self.sampled_order(target)).or_default();
-            for cell in (target.settings)().into_iter().flat_map(|setting| setting.cells) {
+            for cell in self.settings(target).into_iter().flat_map(|setting| setting.cells) {
                 if !of_order.contains(&cell) {
                     of_order.push(cell);
                 }
@@ -279,8 +295,9 @@ impl<'a> Study<'a> {
         let mut done = 0;
         let mut ranks: Vec<(u32, Order, Shape, usize)> = Vec::new();
         for (order, cells) in cells {
-            ranks
-                .extend(cells.iter().map(|cell| (rank(cell), *order, cell.shape, cell.size_bytes)));
+            ranks.extend(
+                cells.iter().map(|cell| (self.rank(cell), *order, cell.shape, cell.size_bytes)),
+            );
         }
         ranks.sort_unstable();
         ranks.dedup();
@@ -294,7 +311,7 @@ impl<'a> Study<'a> {
                 break;
             }
             let is_of_group = |cell: &&Cell| {
-                (rank(cell), cell.shape, cell.size_bytes) == (rank_of, shape, size_bytes)
+                (self.rank(cell), cell.shape, cell.size_bytes) == (rank_of, shape, size_bytes)
             };
             let group: Vec<Cell> = cells[&order].iter().filter(is_of_group).copied().collect();
             let units = self.units(order, shape, size_bytes, places)?;
@@ -379,7 +396,7 @@ impl<'a> Study<'a> {
         let order = self.sampled_order(target);
         let by_cell = self.measured.get(&order)?;
         let calls = Calls { by_cell, data_bytes: self.basis.data_bytes };
-        let settings = (target.settings)();
+        let settings = self.settings(target);
         let of = |setting| outcome(target, setting, &calls, &self.basis);
         let outcomes: Vec<Outcome> = settings.iter().filter_map(of).collect();
         // Cells without calls were tried: a dictionary cannot be made of too little.
@@ -389,7 +406,8 @@ impl<'a> Study<'a> {
         let (prices, expectations) = (&request.prices, &request.expectations);
         let basis = &self.basis;
         let advice = reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)?;
-        let advice = advice.beside(self.source.present().as_ref());
+        let use_of = Use { target, basis, prices, expectations };
+        let advice = advice.beside(self.source.present().as_ref(), &use_of);
         let unsorted = match collected {
             Collected::OfSampledRows => self.unsorted(target, &advice),
             _ => None,
@@ -478,7 +496,8 @@ fn facts_cell(size_bytes: usize) -> Cell {
     Cell { shape: Shape::Bytes, size_bytes, compression, dictionary_bytes: 0 }
 }
 
-/// Which cells are measured first: what most people use, then by what they take.
+/// Which cells come first of those that the data are not set to: what most people use, then by what
+/// they take.
 fn rank(cell: &Cell) -> u32 {
     let Compression { codec, effort, .. } = cell.compression;
     let dear = match (codec, effort) {

@@ -52,6 +52,23 @@ impl Part {
         self.writes / self.share.max(1e-9)
     }
 
+    /// The share of the bytes that lie there.
+    pub(crate) fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// How often a byte of the data is written there; 0 where the tree has no such level.
+    pub(crate) fn writes(&self) -> f64 {
+        self.writes
+    }
+
+    /// What all writes of a byte there cost.
+    pub(crate) fn all_terms(&self, of: &Outcome, use_of: &Use<'_>) -> Terms {
+        let mut sum = Terms::default();
+        add_times(&mut sum, self.writes, &self.terms(of, use_of));
+        sum
+    }
+
     /// What one write costs, until the next one.
     fn terms(&self, of: &Outcome, use_of: &Use<'_>) -> Terms {
         let conditions =
@@ -81,13 +98,25 @@ pub(crate) fn with_levels(
     for outcome in outcomes.iter_mut() {
         with_upper(outcome, &measured, None, use_of);
     }
-    let chosen = outcomes.iter().find(|one| Some(&one.setting) == default);
-    let usual_upper = use_of.target.default_upper;
-    if let Some(mut usual) = chosen.filter(|one| one.upper != usual_upper).cloned() {
-        usual.has_usual_upper = true;
-        with_upper(&mut usual, &measured, Some(usual_upper), use_of);
-        outcomes.push(usual);
+    let is_default = |one: &Outcome| Some(&one.setting) == default;
+    add_ladder(outcomes, is_default, use_of.target.default_upper, use_of);
+}
+
+/// Adds a setting for a second time with these codecs above its bottom, unless it has them already.
+pub(crate) fn add_ladder(
+    outcomes: &mut Vec<Outcome>,
+    is_bottom: impl Fn(&Outcome) -> bool,
+    upper: [Compression; 2],
+    use_of: &Use<'_>,
+) {
+    let bottoms = || outcomes.iter().filter(|one| is_bottom(one));
+    if bottoms().any(|one| one.upper == upper) {
+        return;
     }
+    let Some(mut ladder) = bottoms().find(|one| !one.has_set_upper).cloned() else { return };
+    ladder.has_set_upper = true;
+    with_upper(&mut ladder, outcomes, Some(upper), use_of);
+    outcomes.push(ladder);
 }
 
 /// Gives an outcome these codecs above its bottom, or the cheapest of those that were measured.
@@ -140,7 +169,7 @@ impl Sum {
     fn add(&mut self, part: &Part, of: &Outcome, use_of: &Use<'_>) {
         self.ratio += part.share * of.bottom.value;
         self.write_ns += part.writes * (of.encode_ns + of.decode_ns);
-        add_times(&mut self.terms, part.writes, &part.terms(of, use_of));
+        add_times(&mut self.terms, 1.0, &part.all_terms(of, use_of));
     }
 
     fn give(self, outcome: &mut Outcome, upper: [Compression; 2]) {
@@ -155,7 +184,7 @@ impl Sum {
 }
 
 /// Adds the terms of so many writes.
-fn add_times(sum: &mut Terms, writes: f64, of: &Terms) {
+pub(crate) fn add_times(sum: &mut Terms, writes: f64, of: &Terms) {
     sum.compress += writes * of.compress;
     sum.merge += writes * of.merge;
     sum.points += writes * of.points;
@@ -184,7 +213,7 @@ mod tests {
         Outcome {
             setting: setting.clone(),
             upper: [setting.compression; 2],
-            has_usual_upper: false,
+            has_set_upper: false,
             ratio: bottom,
             bottom,
             held_out: None,

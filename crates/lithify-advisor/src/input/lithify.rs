@@ -12,7 +12,7 @@ use lithify::inspect::{FamilyLevels, LevelsOptions, TableLine, read_levels};
 use lithify::{ColumnFamily, CompressionPolicy, Db, Options};
 
 use super::size::user_bytes;
-use super::starts::{Starts, by_tables, is_passed};
+use super::starts::{PASS_BYTES, Starts, by_tables, is_passed};
 use super::{Facts, OWN_KEYS, Present, Source, Stored};
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -37,6 +37,7 @@ pub struct Database {
     starts: Option<Starts>,
     facts: Facts,
     present: Present,
+    pass_bytes_max: u64,
 }
 
 /// Whether a directory is a database: its `CURRENT` begins as Lithify's do.
@@ -83,12 +84,31 @@ impl Database {
         };
         let present = present(&family, &found)?;
         let starts = None;
-        let mut database = Database { family, _db: db, levels: found, starts, facts, present };
+        let mut database = Database {
+            family,
+            _db: db,
+            levels: found,
+            starts,
+            facts,
+            present,
+            pass_bytes_max: PASS_BYTES,
+        };
         database.facts.data_bytes = database.about_bytes()?;
         match database.facts.data_bytes {
             0 => Err(AdviseError::data(format_args!("{}: {name} has no row", path.display()))),
             _ => Ok(database),
         }
+    }
+
+    /// The same, where all rows are read only up to so many bytes of tables: for an answer soon. Of more,
+    /// the tables tell where places are.
+    pub fn with_short_pass(self, bytes_max: u64) -> Database {
+        Database { pass_bytes_max: bytes_max, ..self }
+    }
+
+    /// The levels of the column family.
+    pub fn levels(&self) -> &FamilyLevels {
+        &self.levels
     }
 
     /// About how many bytes keys and values have: as many rows as there are, as long as the first ones.
@@ -103,7 +123,7 @@ impl Database {
 
     /// Finds where places begin, and how many bytes there are.
     fn spread(&mut self, watch: &dyn Watch) -> Result<()> {
-        if is_passed(&self.levels) {
+        if is_passed(&self.levels, self.pass_bytes_max) {
             let starts = Starts::by_pass(self, watch)?;
             self.facts.data_bytes = starts.total();
             self.starts = Some(starts);

@@ -33,7 +33,6 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use ::lithify::Compression;
-use lithify_report::figure::bytes;
 
 use crate::error::{AdviseError, Result};
 use crate::rows::{Row, Rows};
@@ -292,10 +291,10 @@ impl std::fmt::Display for Stored {
     /// As settings are called: "zstd-1 16k".
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let dictionary = if self.has_dictionary { ", dictionary" } else { "" };
-        let size = bytes(self.block_size_bytes as u64);
-        match self.block_size_bytes % 1024 {
-            0 => write!(f, "{} {}k{dictionary}", self.compression, self.block_size_bytes >> 10),
-            _ => write!(f, "{} {size}{dictionary}", self.compression),
+        let (codec, size_bytes) = (self.compression, self.block_size_bytes);
+        match size_bytes % 1024 {
+            0 => write!(f, "{codec} {}k{dictionary}", size_bytes >> 10),
+            _ => write!(f, "{codec} {size_bytes}{dictionary}"),
         }
     }
 }

@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::sample::PLACE_BYTES;
 use crate::watch::Watch;
 
-/// Up to so many bytes of tables all rows are read.
-const PASS_BYTES: u64 = 1 << 30;
+/// Up to so many bytes of tables all rows are read, unless somebody has less time.
+pub(super) const PASS_BYTES: u64 = 1 << 30;
 /// With more than this part of the bytes in level 0 as well: tables do not tell then.
 const LEVEL0_PART: u64 = 4;
 /// Keys that a pass keeps at most.
@@ -42,13 +42,13 @@ pub struct Starts {
 }
 
 /// Whether all rows are read to find where places begin.
-pub(super) fn is_passed(levels: &FamilyLevels) -> bool {
+pub(super) fn is_passed(levels: &FamilyLevels, bytes_max: u64) -> bool {
     let bytes = |is_counted: fn(&TableLine) -> bool| -> u64 {
         let counted = levels.tables.iter().filter(|table| is_counted(table));
         counted.map(|table| table.metadata.raw_bytes).sum()
     };
     let (all, level0) = (bytes(|_| true), bytes(|table| table.level == 0));
-    all <= PASS_BYTES || level0 > all / LEVEL0_PART
+    all <= bytes_max || level0 > all / LEVEL0_PART
 }
 
 impl Starts {
@@ -202,7 +202,7 @@ mod tests {
         let (_db, family, levels) = family(directory.path());
         assert!(levels.tables.iter().any(|table| table.level == 0));
         assert!(levels.tables.iter().filter(|table| table.level > 0).count() > 10);
-        assert!(is_passed(&levels), "it is small");
+        assert!(is_passed(&levels, PASS_BYTES), "it is small");
         let mut database = Database::open(directory.path(), Some("rocks")).unwrap();
         let passed = Starts::by_pass(&mut database, &Silent).unwrap();
         let quarter = u64::from(ROWS) / 4;

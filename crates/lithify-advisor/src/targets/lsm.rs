@@ -14,7 +14,7 @@ use crate::units::Shape;
 const SIZES_KIB: &[usize] = &[4, 8, 16, 32, 64];
 const CODECS: &[Compression] =
     &[NONE, SNAPPY, LZ4, LZ4HC, zlib(6), zstd(-3), zstd(1), zstd(3), zstd(6), zstd(12)];
-const DICTIONARY_BYTES: usize = 16 << 10;
+pub(super) const DICTIONARY_BYTES: usize = 16 << 10;
 
 pub(super) const LITHIFY: Target = Target {
     name: "lithify",

@@ -13,6 +13,7 @@ mod lsm;
 use lithify::Compression;
 use lithify::codec::CodecId;
 
+use crate::input::Present;
 use crate::measure::{Call, Cell};
 use crate::sample::Order;
 use crate::units::Shape;
@@ -45,15 +46,24 @@ impl Setting {
         self
     }
 
+    /// The same codec in blocks as large as another setting's.
+    fn with_size_of(&self, other: &Setting) -> Option<Setting> {
+        let shape = other.cells.first()?.shape;
+        Some(Setting::new(shape, self.compression, other.size_bytes))
+    }
+
     /// "zstd-3 16k", "lz4 4k, dictionary".
     pub fn name(&self) -> String {
-        let size = self.size_bytes >> 10;
+        let size = match self.size_bytes % 1024 {
+            0 => format!("{}k", self.size_bytes >> 10),
+            _ => self.size_bytes.to_string(),
+        };
         let dictionary = if self.dictionary_bytes > 0 { ", dictionary" } else { "" };
         let slot = match self.slot_bytes {
             0 => String::new(),
             bytes => format!(" in {}k", bytes >> 10),
         };
-        format!("{} {size}k{slot}{dictionary}", self.compression)
+        format!("{} {size}{slot}{dictionary}", self.compression)
     }
 }
 
@@ -141,6 +151,42 @@ pub struct Target {
     pub note: &'static str,
     /// Where its rules are from, and who checked the text.
     pub source: &'static str,
+}
+
+impl Target {
+    /// Its settings. Of data that are set to a ladder there, those of its levels too, and others in blocks of
+    /// the same size.
+    pub(crate) fn settings_beside(&self, present: Option<&Present>) -> Vec<Setting> {
+        let mut settings = (self.settings)();
+        let set = self.settings_of(present);
+        let of_size = |like: &Setting| -> Vec<Setting> {
+            let plain = settings.iter().filter(|one| one.dictionary_bytes == 0);
+            plain.filter_map(|one| one.with_size_of(like)).collect()
+        };
+        let others = set.first().map(of_size).unwrap_or_default();
+        for setting in set.into_iter().chain(others) {
+            if !settings.contains(&setting) {
+                settings.push(setting);
+            }
+        }
+        settings
+    }
+
+    /// The settings of the levels of a ladder that the data are set to there.
+    pub(crate) fn settings_of(&self, present: Option<&Present>) -> Vec<Setting> {
+        let of_target = present.filter(|present| present.target == self.name && present.is_set);
+        let bottom = of_target.and_then(|present| present.bottom);
+        let (Some(present), Some(bottom)) = (of_target, bottom) else { return Vec::new() };
+        let first = (self.settings)().into_iter().next();
+        let shape = first.and_then(|first| Some(first.cells.first()?.shape));
+        let setting =
+            |codec| shape.map(|shape| Setting::new(shape, codec, bottom.block_size_bytes));
+        let dictionary_bytes = if bottom.has_dictionary { lsm::DICTIONARY_BYTES } else { 0 };
+        let of_bottom =
+            setting(bottom.compression).map(|one| one.with_dictionary(dictionary_bytes));
+        let upper = present.upper.into_iter().flatten().filter_map(setting);
+        of_bottom.into_iter().chain(upper).collect()
+    }
 }
 
 impl std::fmt::Debug for Target {

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
-use lithify::{Objective, Prices};
+use clap::Args;
 use lithify_advisor::targets::{TARGETS, Target};
 use lithify_advisor::{
     Advice, AdviseError, Early, Expectations, Format, Request, Watch, advise, advise_source, check,
@@ -21,6 +20,7 @@ use super::bench::process::watch_signals;
 use super::foreign;
 use super::sizes::bytes;
 use super::tool::ResultFile;
+use super::worth::WorthArguments;
 use crate::fault::{Fault, print, refuse_repetition};
 
 /// `advise`
@@ -81,15 +81,8 @@ pub struct AdviseArguments {
     /// What the file is, where the guess is wrong: csv, tsv, json, lines or bytes
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// What resources are worth to you
-    #[arg(long, value_enum, default_value_t = Goal::Balanced)]
-    goal: Goal,
-    /// Your prices, in millionths of any currency; the others stay the goal's
-    ///
-    /// cpu: a second. write: a GB written. month: a GB stored for a month. read: a million reads.
-    /// memory: a GB for a month.
-    #[arg(long, value_name = "NAME=N,…")]
-    price: Option<String>,
+    #[command(flatten)]
+    worth: WorthArguments,
     /// How often a row is read in its life
     #[arg(long, value_name = "N", value_parser = reads, allow_negative_numbers = true)]
     reads_per_row: Option<f64>,
@@ -127,35 +120,6 @@ pub struct AdviseArguments {
 /// Seconds that it may take where none are named.
 const SECONDS: f64 = 60.0;
 
-/// Usual prices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Goal {
-    /// CPU as a cloud rents it, a disk that you own
-    Balanced,
-    /// CPU is ten times as dear
-    Throughput,
-    /// Writes are ten times as dear
-    Endurance,
-    /// Storage as a cloud rents it
-    Space,
-}
-
-impl Goal {
-    fn prices(self) -> Prices {
-        let objective = match self {
-            Goal::Balanced => Objective::Balanced,
-            Goal::Throughput => Objective::Throughput,
-            Goal::Endurance => Objective::Endurance,
-            Goal::Space => Objective::Space,
-        };
-        objective.prices()
-    }
-
-    fn name(self) -> String {
-        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
-
 fn number(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "a number is expected".to_owned())?;
     match number.is_finite() && number >= 0.0 {
@@ -183,40 +147,17 @@ fn seconds(text: &str) -> Result<f64, String> {
     number(text).ok().filter(is_time).ok_or_else(|| "a time is 1 to 86400 seconds".to_owned())
 }
 
-/// The goal's prices, with those that the user names in place of them.
-fn prices(goal: Goal, named: Option<&str>) -> Result<Prices, Fault> {
-    let Some(named) = named else { return Ok(goal.prices()) };
-    let names: Vec<&str> = named.split(',').filter_map(|pair| pair.split('=').next()).collect();
-    let preset = goal.prices().to_string();
-    let kept = preset.split(',').filter(|pair| {
-        pair.split('=').next().is_none_or(|name| !names.iter().any(|named| named.trim() == name))
-    });
-    let all: Vec<&str> = kept.chain([named]).collect();
-    let prices: Prices = all.join(",").parse().map_err(Fault::of_engine)?;
-    let asked = [prices.cpu_second, prices.gb_written, prices.gb_month];
-    match asked.iter().all(|price| price.value() == 0.0) {
-        true => Err(Fault::usage(
-            "--price: with CPU, writes and storage free all settings cost the same".to_owned(),
-        )),
-        false => Ok(prices),
-    }
-}
-
 /// Measures, and prints the answer.
 pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
-    let prices = prices(arguments.goal, arguments.price.as_deref())?;
+    let prices = arguments.worth.prices()?;
     let targets = targets(&arguments.targets).map_err(fault)?;
-    let goal = match arguments.price {
-        Some(_) => "your prices".to_owned(),
-        None => arguments.goal.name(),
-    };
     let request = Request {
         format: arguments.format,
         table: arguments.table.clone(),
         key: arguments.key.clone(),
         targets,
         time: Duration::from_secs_f64(arguments.time.unwrap_or(SECONDS)),
-        goal,
+        goal: arguments.worth.name(),
         prices,
         expectations: Expectations {
             reads_per_row: arguments.reads_per_row,

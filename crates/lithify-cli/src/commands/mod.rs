@@ -27,6 +27,7 @@ mod sizes;
 mod stats;
 mod tool;
 mod verify;
+mod worth;
 
 use clap::Subcommand;
 
