@@ -477,6 +477,20 @@ fn a_row_of_a_database_that_is_too_large_ends_the_import_there() {
     assert_eq!(rows(&place.join("new.db"), "default").len(), 1);
 }
 
+/// As for a file whose first row is wrong.
+#[test]
+fn a_database_whose_first_row_is_too_large_leaves_nothing_behind() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    let two = [(vec![b'a'; 70_000], "too long"), (b"b".to_vec(), "second")];
+    if !fill_leveldb(&place.join("old"), two.into_iter()) {
+        return;
+    }
+    let (_, error) = expect(place, 1, &["import", "new.db", "old", "--create"]);
+    assert_eq!(error, "error: a key of more than 65535 bytes; 0 rows are written: old");
+    assert!(!place.join("new.db").exists());
+}
+
 /// Of a program that was built without fjall.
 #[test]
 #[cfg(not(feature = "embedded-engines"))]

@@ -241,7 +241,7 @@ fn format_of_name(path: &Path) -> Option<FileFormat> {
 
 /// What is imported.
 enum Input {
-    /// The first row is read before the database is opened: nothing is made for a file that is wrong.
+    /// Of both the first row is read before the database is opened: nothing is made for an input that is wrong.
     File {
         records: Box<dyn Records>,
         first: Option<Row>,
@@ -323,6 +323,22 @@ impl Input {
                 Ok(Input::File { records, first, total_bytes })
             }
             Err(bad) => Err(wrong_row(bad, "0 rows are written", &arguments.file)),
+        }
+    }
+
+    /// A database whose first row can be read and taken.
+    fn of_source(mut source: Box<dyn Source>, path: &Path) -> Result<Input, Fault> {
+        let mut wrong = None;
+        let read = source.scan(&mut |row, _| {
+            wrong = wrong_size(row.key, row.value);
+            ControlFlow::Break(())
+        });
+        let read = read.map_err(|error| error.to_string());
+        match read.and(wrong.map_or(Ok(()), Err)) {
+            Ok(()) => Ok(Input::Database(source)),
+            Err(what) => {
+                Err(Fault::failure(format!("{what}; 0 rows are written: {}", path.display())))
+            }
         }
     }
 
@@ -444,21 +460,27 @@ fn open_database(arguments: &ImportArguments) -> Result<Input, Fault> {
         Some(source) => source,
         None => Database::open(path, table).map(|database| Box::new(database) as _),
     };
-    source.map(Input::Database).map_err(|error| match error.is_usage() {
+    let source = source.map_err(|error| match error.is_usage() {
         true => Fault::usage(error),
         false => Fault::failure(error),
-    })
+    })?;
+    Input::of_source(source, path)
 }
 
 fn put_row(sink: &mut Sink<'_>, key: &[u8], value: &[u8]) -> Result<(), Stop> {
-    let Some(what) = too_large(key, value) else {
-        return sink.put(key, value).map_err(Stop::Engine);
-    };
-    // A row of a file has a line; this one its key, unless that is what is too long.
-    Err(Stop::Size(match key.len() <= KEY_SIZE_MAX {
+    match wrong_size(key, value) {
+        None => sink.put(key, value).map_err(Stop::Engine),
+        Some(what) => Err(Stop::Size(what)),
+    }
+}
+
+/// What of a row of a database is too long. A row of a file has a line; this one its key, unless that is it.
+fn wrong_size(key: &[u8], value: &[u8]) -> Option<String> {
+    let what = too_large(key, value)?;
+    Some(match key.len() <= KEY_SIZE_MAX {
         true => format!("{what}: \"{}\"", key[..key.len().min(NAMED_BYTES_MAX)].escape_ascii()),
         false => what,
-    }))
+    })
 }
 
 fn read_database(source: &mut dyn Source, sink: &mut Sink<'_>, watch: &Watch) -> Result<(), Stop> {
@@ -475,4 +497,41 @@ fn read_database(source: &mut dyn Source, sink: &mut Sink<'_>, watch: &Watch) ->
         }
     });
     stopped.and_then(|()| read.map_err(|error| Stop::Source(error.to_string())))
+}
+
+#[cfg(test)]
+mod tests {
+    use lithify_advisor::input::Facts;
+    use lithify_advisor::rows::{Row, Rows};
+    use lithify_advisor::{AdviseError, Result};
+
+    use super::*;
+
+    /// A database whose first block is damaged.
+    struct Damaged(Facts);
+
+    impl Source for Damaged {
+        fn facts(&self) -> &Facts {
+            &self.0
+        }
+
+        fn place(&mut self, _: f64, _: u64) -> Result<Rows> {
+            Err(AdviseError::data("a block is damaged"))
+        }
+
+        fn scan(&mut self, _: &mut dyn FnMut(Row<'_>, u64) -> ControlFlow<()>) -> Result<()> {
+            Err(AdviseError::data("a block is damaged"))
+        }
+
+        fn check_unchanged(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_at_the_first_row_of_a_database_is_found_before_one_is_made() {
+        let opened = Input::of_source(Box::new(Damaged(Facts::default())), Path::new("old"));
+        let fault = opened.err().expect("is damaged");
+        assert_eq!(fault.text(), "a block is damaged; 0 rows are written: old");
+    }
 }
