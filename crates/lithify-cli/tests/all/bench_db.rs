@@ -165,6 +165,62 @@ fn databases_are_kept_for_later_runs() {
     assert!(place.path().join("kept/lithify/db").is_dir());
 }
 
+/// A pipe stands in for what is kept beside the database: the signal comes while the child, which has the
+/// database open, waits to read it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_that_is_stopped_while_it_opens_a_database_goes_on() {
+    use nix::sys::stat::Mode;
+
+    let place = tempfile::tempdir().expect("a directory");
+    let with = |more: &[&'static str]| [&["--db", "kept"][..], more, &SMALL].concat();
+    let fill = output(place.path(), &with(&["--benchmarks", "fillseq", "--name", "fill"]));
+    assert_eq!(fill.status.code(), Some(0), "{}", text(&fill.stderr));
+    let contents = place.path().join("kept/lithify/contents.json");
+    let aside = place.path().join("contents.json");
+    fs::rename(&contents, &aside).expect("renames");
+    nix::unistd::mkfifo(&contents, Mode::S_IRWXU).expect("makes a pipe");
+
+    let arguments = with(&["--benchmarks", "readrandom", "--use-existing", "--name", "read"]);
+    let mut child = bench_db(place.path(), &arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    // Held until the end: the reader waits for what never comes.
+    let pipe = opened_for_a_reader(&contents);
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is there");
+    let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let rest: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait().expect("ends").code(), Some(130), "{rest:?}");
+    let kept = "stopped; 1 of 2 cells are measured and kept, the same command goes on";
+    assert!(rest.iter().any(|line| line.contains(kept)), "{rest:?}");
+    drop(pipe);
+
+    fs::rename(&aside, &contents).expect("renames");
+    let run = output(place.path(), &arguments);
+    let progress = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(0), "{progress}");
+    assert_eq!(progress.matches("measured already, kept").count(), 1, "{progress}");
+    assert!(text(&run.stdout).contains("(2000 of 2000 found)"), "{}", text(&run.stdout));
+}
+
+/// A pipe as its writer has it, once somebody reads it.
+#[cfg(target_os = "linux")]
+fn opened_for_a_reader(pipe: &Path) -> fs::File {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let flags = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let begin = std::time::Instant::now();
+    loop {
+        match fs::OpenOptions::new().write(true).custom_flags(flags).open(pipe) {
+            Ok(file) => return file,
+            Err(error) => assert!(begin.elapsed().as_secs() < 60, "nobody opens it: {error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn several_ladders_make_one_report() {
     let place = tempfile::tempdir().expect("a directory");

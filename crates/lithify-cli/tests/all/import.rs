@@ -355,6 +355,28 @@ fn an_import_that_is_stopped_while_its_input_opens_makes_nothing() {
     assert!(output.stdout.is_empty() && !place.join("new.db").exists());
 }
 
+/// Nobody ever writes into the pipe: the first signal is taken note of, the second one does not wait.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_second_signal_ends_an_import_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    nix::unistd::mkfifo(&place.join("rows.csv"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let mut command = command(place, &["import", "new.db", "rows.csv", "--create"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_raw(child.id() as i32);
+    wait_until_signals_are_caught(child.id());
+    kill(pid, Signal::SIGINT).unwrap();
+    // Two signals that wait to be delivered are one.
+    while child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let _ = kill(pid, Signal::SIGINT);
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(output.stdout.is_empty() && !place.join("new.db").exists());
+}
+
 #[test]
 fn help_has_examples_and_exit_codes() {
     let place = tempfile::tempdir().unwrap();
