@@ -1,6 +1,6 @@
 //! What is read, and what is refused with which words.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lithify_advisor::{Format, Request};
 
@@ -404,10 +404,12 @@ fn large_rows_take_no_longer_than_small_ones() {
         time: Duration::from_secs(3),
         ..request(&path, &["rocksdb", "lithify", "cassandra"], &["id"])
     };
-    let began = Instant::now();
+    // One thread does all of it. Its CPU time is not that of others on a busy machine.
+    let cpu = || rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let began = cpu();
     let advice = advice(&request);
-    let took = began.elapsed();
-    assert!(took < Duration::from_secs(20), "{took:?}");
+    let took_s = cpu().tv_sec - began.tv_sec;
+    assert!(took_s < 20, "{took_s} s");
     // By three places: not exact, but rows are counted as wholes.
     assert!((3..=8).contains(&advice.data.rows), "{}", advice.data.rows);
     assert!(advice.data.basis.row_bytes > 20.0 * MIB as f64, "{:?}", advice.data.basis);
