@@ -5,7 +5,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyInt, PyMemoryView, PyString};
 
 use lithify::Slice;
 
@@ -34,24 +34,46 @@ impl<'a, 'py> FromPyObject<'a, 'py> for BytesLike<'py> {
             return Ok(BytesLike(bytes.to_owned()));
         }
         let py = object.py();
-        match PyMemoryView::from(&object.to_owned()) {
-            Ok(view) => {
-                let bytes = py.get_type::<PyBytes>().call1((view,))?;
-                Ok(BytesLike(bytes.cast_into()?))
-            }
-            Err(_) => Err(not_bytes(&object)),
+        // A text of numpy has the buffer protocol: code points of 4 bytes each.
+        if object.is_instance_of::<PyString>() {
+            return Err(not_bytes(&object, ENCODE_TEXT));
         }
+        let view = match PyMemoryView::from(&object.to_owned()) {
+            Ok(view) => view,
+            Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+                return Err(not_bytes(&object, advice(&object)));
+            }
+            // The object has the protocol, but says why it gives nothing; or Ctrl-C came.
+            Err(error) => return Err(error),
+        };
+        if holds_no_data(&view.getattr("format")?.extract::<String>()?) {
+            return Err(not_bytes(&object, "its items are text or pointers: encode them"));
+        }
+        let bytes = py.get_type::<PyBytes>().call1((view,))?;
+        Ok(BytesLike(bytes.cast_into()?))
     }
 }
 
-fn not_bytes(object: &Borrowed<'_, '_, PyAny>) -> PyErr {
+const ENCODE_TEXT: &str = "encode the text: text.encode()";
+
+/// Whether items of a buffer are code points or point elsewhere, by their format: objects (`O`), code points
+/// (`u`, `w`), pointers (`P`, `&`), functions (`X`) and C strings (`z`). Names of fields stand between colons.
+fn holds_no_data(format: &str) -> bool {
+    format.split(':').step_by(2).any(|items| items.contains(['O', 'u', 'w', 'P', '&', 'X', 'z']))
+}
+
+fn advice(object: &Borrowed<'_, '_, PyAny>) -> &'static str {
+    if object.is_none() {
+        "None is no key and no value; delete(key) removes a row"
+    } else if object.is_instance_of::<PyInt>() {
+        "encode the number so that it sorts as you like: number.to_bytes(8, 'big')"
+    } else {
+        "encode it"
+    }
+}
+
+fn not_bytes(object: &Borrowed<'_, '_, PyAny>, advice: &str) -> PyErr {
     let kind = object.get_type().name().map_or_else(|_| "object".to_owned(), |n| n.to_string());
-    let advice = match kind.as_str() {
-        "str" => "encode the text: text.encode()",
-        "int" => "encode the number so that it sorts as you like: number.to_bytes(8, 'big')",
-        "NoneType" => "there is no value None: delete the key",
-        _ => "encode it",
-    };
     PyTypeError::new_err(format!("keys and values are bytes-like, not {kind}: {advice}"))
 }
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import array
+import ctypes
+import struct
+import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -189,3 +192,66 @@ def test_merge_operators_that_come_with_the_engine(db: lithify.Db) -> None:
     counts.merge(b"bad", bytes(8))
     with pytest.raises(lithify.MergeError):
         counts[b"bad"]
+
+
+def test_texts_and_pointers_are_no_bytes(db: lithify.Db) -> None:
+    class Text(str):
+        pass
+
+    wide = ctypes.c_wchar * 2
+    unlike: list[Any] = [Text("ab"), wide("a", "b"), (ctypes.c_char_p * 1)(b"ab")]
+    unlike += [(ctypes.py_object * 1)("ab"), (ctypes.c_void_p * 1)(7)]
+    unlike += [array.array("u", "ab")] if sys.version_info < (3, 16) else []
+    for value in unlike:
+        for call in (lambda: db.put(b"a", value), lambda: db.get(value)):
+            with pytest.raises(TypeError, match="encode") as refused:
+                call()
+            assert type(value).__name__ in str(refused.value)
+    assert not db
+    db[b"a"] = array.array("d", [1.5])
+    assert db[b"a"] == struct.pack("d", 1.5)
+
+
+def test_arrays_of_numpy_are_bytes_unless_they_hold_text_or_pointers(db: lithify.Db) -> None:
+    numpy = pytest.importorskip("numpy")
+    for value in (
+        numpy.str_("ab"),
+        numpy.array(["ab"]),
+        numpy.array(["ab", b"c"], object),
+        numpy.zeros(1, [("size", "i4"), ("name", "U4")]),
+        numpy.zeros(1, [("size", "i4"), ("any", object)]),
+    ):
+        with pytest.raises(TypeError, match="encode"):
+            db[b"a"] = value
+    assert not db
+    for value in (
+        numpy.bytes_(b"ab"),
+        numpy.array([b"ab"]),
+        numpy.arange(3.0)[::2],
+        numpy.array([1j]),
+        numpy.array([True]),
+        numpy.array([("Owu", 7)], [("OuwP", "S3"), ("&", "i4")]),
+    ):
+        db[b"a"] = value
+        assert db[b"a"] == value.tobytes()
+
+
+def test_what_a_buffer_raises_is_passed_on(db: lithify.Db) -> None:
+    view = memoryview(bytearray(b"a"))
+    view.release()
+    with pytest.raises(ValueError, match="released"):
+        db[b"a"] = view
+    if sys.version_info < (3, 12):
+        return
+
+    class Interrupted:
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        def __buffer__(self, flags: int) -> memoryview:
+            raise self.error
+
+    for error in (KeyboardInterrupt(), MemoryError(), ValueError("mine")):
+        for call in (lambda v: db.put(b"a", v), lambda v: db.get(v), lambda v: db.update([(b"a", v)])):
+            with pytest.raises(type(error)):
+                call(Interrupted(error))
