@@ -11,7 +11,7 @@ use pyo3::sync::MutexExt;
 
 use crate::bytes::BytesLike;
 use crate::errors::{Failure, Result, detached};
-use crate::family::{FamilyName, each_row};
+use crate::family::{FamilyArgument, each_row};
 use crate::handle::{Handle, Target};
 use crate::iterator::{lock, not_picklable};
 use crate::settings;
@@ -114,8 +114,9 @@ impl Batch {
 #[pymethods]
 impl Batch {
     /// Another column family in the same batch: itself or its name.
-    fn column_family(&self, py: Python<'_>, family: FamilyName) -> PyResult<Batch> {
-        let target = family.open(py, &self.shared.handle)?;
+    fn column_family(&self, py: Python<'_>, family: FamilyArgument) -> PyResult<Batch> {
+        let handle = &self.shared.handle;
+        let target = detached(py, || family.target(handle, &handle.db()?))?;
         Ok(Batch { shared: Arc::clone(&self.shared), target })
     }
 
@@ -182,7 +183,7 @@ impl Batch {
 
     /// Forgets all writes.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.shared.handle.check_open()?;
+        self.shared.handle.check_process()?;
         *lock(self.shared.writes.lock_py_attached(py)) = Writes::default();
         Ok(())
     }
@@ -226,7 +227,7 @@ impl Batch {
         slf
     }
 
-    /// Commits, unless the block ended by an exception.
+    /// Commits, unless the block ended by an exception, which goes through whatever became of the database.
     #[pyo3(signature = (kind, _value, _traceback))]
     fn __exit__(
         &self,
@@ -236,7 +237,10 @@ impl Batch {
         _traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         match kind {
-            Some(_) => self.clear(py),
+            Some(_) => {
+                let _ = self.clear(py);
+                Ok(())
+            }
             None => self.commit(py, None),
         }
     }

@@ -6,16 +6,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use lithify::{CheckpointOptions, DEFAULT_FAMILY, TableTransfer};
+use lithify::{CfOptions, CheckpointOptions, DEFAULT_FAMILY, TableTransfer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::batch::Batch;
-use crate::errors::detached;
+use crate::errors::{Result, detached};
 use crate::family::ColumnFamily;
 use crate::handle::{Handle, Target};
 use crate::report::{self, report};
-use crate::settings::{Settings, durability, family_options};
+use crate::settings::{FamilyOptions, Settings, durability, family_options};
 use crate::snapshot::{self, Snapshot};
 use crate::transaction::{self, Manner, Transaction};
 
@@ -34,6 +34,13 @@ impl Db {
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
+}
+
+/// Gives a family the options that were named; makes it if it is not there.
+fn with_options(db: &lithify::Db, name: &str, options: &FamilyOptions) -> Result<()> {
+    let present = db.existing_column_family(name)?.map(|family| family.options());
+    db.column_family(name, options.over(&present.unwrap_or_default())?)?;
+    Ok(())
 }
 
 #[pymethods]
@@ -58,7 +65,7 @@ impl Db {
             if let Some(family) = family
                 && !read_only
             {
-                db.column_family(DEFAULT_FAMILY, family)?;
+                with_options(&db, DEFAULT_FAMILY, &family)?;
             }
             Ok(Arc::new(Handle::new(db)))
         })?;
@@ -105,8 +112,8 @@ impl Db {
         self.close(py)
     }
 
-    /// A column family: made if it is not there, unless `create` is False. With options it gets them; without
-    /// any it keeps those that it has.
+    /// A column family: made if it is not there, unless `create` is False. It gets the options that are named,
+    /// and keeps the others that it has.
     #[pyo3(signature = (name, *, create=true, options="", **settings))]
     fn column_family(
         &self,
@@ -118,13 +125,18 @@ impl Db {
     ) -> PyResult<Py<ColumnFamily>> {
         let options = family_options(options, settings)?;
         let target = detached(py, || {
-            let is_there = self.handle.db()?.existing_column_family(name)?.is_some();
-            let options = match is_there {
-                true => options,
-                false if create => Some(options.unwrap_or_default()),
-                false => None,
-            };
-            Ok(Arc::new(Target::open(Arc::clone(&self.handle), name, options)?))
+            let db = self.handle.db()?;
+            let is_there = db.existing_column_family(name)?.is_some();
+            match options {
+                Some(options) if is_there || create => {
+                    with_options(&db, name, &options)?;
+                }
+                None if !is_there && create => {
+                    db.column_family(name, CfOptions::default())?;
+                }
+                _ => {}
+            }
+            Ok(Arc::new(Target::named(Arc::clone(&self.handle), &db, name)?))
         })?;
         Py::new(py, ColumnFamily::initializer(target))
     }

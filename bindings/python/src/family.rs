@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use lithify::{CfOptions, DEFAULT_FAMILY, Durability, ScanRange};
+use lithify::{CfOptions, Durability, ScanRange};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
@@ -21,29 +21,44 @@ use crate::settings;
 /// Rows of one `update` that become visible together.
 const UPDATE_ROWS: usize = 1024;
 
-/// A column family as an argument: itself, or its name.
-pub struct FamilyName(String);
+/// A column family as an argument.
+pub enum FamilyArgument {
+    /// As itself.
+    Itself(Arc<Target>),
+    /// By its name.
+    Named(String),
+}
 
-impl<'a, 'py> FromPyObject<'a, 'py> for FamilyName {
+impl<'a, 'py> FromPyObject<'a, 'py> for FamilyArgument {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(rows) = object.cast::<ColumnFamily>() {
-            return Ok(FamilyName(rows.get().target.name().to_owned()));
+            return Ok(FamilyArgument::Itself(Arc::clone(&rows.get().target)));
         }
         let name = object.extract::<String>();
-        name.map(FamilyName)
+        name.map(FamilyArgument::Named)
             .map_err(|_| PyTypeError::new_err("a column family is given as itself or by its name"))
     }
 }
 
-impl FamilyName {
-    /// The family of that name, which has to be there.
-    pub fn open(&self, py: Python<'_>, handle: &Arc<Handle>) -> PyResult<Arc<Target>> {
-        detached(py, || match self.0.as_str() {
-            DEFAULT_FAMILY => Ok(Arc::new(Target::default_of(Arc::clone(handle)))),
-            name => Ok(Arc::new(Target::open(Arc::clone(handle), name, None)?)),
-        })
+impl FamilyArgument {
+    /// The family in a state of a database, where it has to be.
+    pub fn target(self, handle: &Arc<Handle>, db: &lithify::Db) -> Result<Arc<Target>> {
+        match self {
+            FamilyArgument::Named(name) => {
+                Ok(Arc::new(Target::named(Arc::clone(handle), db, &name)?))
+            }
+            FamilyArgument::Itself(target) if Arc::ptr_eq(handle, target.handle()) => {
+                target.family_in(db)?;
+                Ok(target)
+            }
+            FamilyArgument::Itself(target) => {
+                let name = target.name();
+                let what = format!("the column family {name:?} belongs to another database");
+                Err(lithify::Error::invalid(what).into())
+            }
+        }
     }
 }
 

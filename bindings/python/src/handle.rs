@@ -1,14 +1,14 @@
 //! An open database, and the column families in it, as all Python objects of it share them.
 //!
-//! Owns: [`Handle`], closed once for all of its users, and [`Target`], a family by its name. A database that
-//! was opened for reading moves on with `refresh`; its families follow. Every call here may wait: callers
-//! are detached from the interpreter.
+//! Owns: [`Handle`], closed once for all of its users, and [`Target`], a family of it. A database that was
+//! opened for reading moves on with `refresh`; its families follow. Every call here may wait: callers are
+//! detached from the interpreter.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use lithify::{CfOptions, ColumnFamily, DEFAULT_FAMILY, Db, Error, ErrorKind};
+use lithify::{ColumnFamily, DEFAULT_FAMILY, Db, Error, ErrorKind};
 
 use crate::errors::{Failure, Result};
 use crate::forks::{Maker, Native};
@@ -97,10 +97,12 @@ impl Handle {
     }
 }
 
-/// A column family by its name.
+/// A column family: the default one by its name, any other one by its id.
 pub struct Target {
     handle: Arc<Handle>,
     name: String,
+    /// `None` for the default family, which may be dropped and made again.
+    id: Option<u32>,
     /// The family as it was found, and in which generation of the database.
     found: RwLock<Option<(u64, Native<ColumnFamily>)>>,
 }
@@ -108,20 +110,22 @@ pub struct Target {
 impl Target {
     /// The default family.
     pub fn default_of(handle: Arc<Handle>) -> Target {
-        Target { handle, name: DEFAULT_FAMILY.to_owned(), found: RwLock::new(None) }
+        Target { handle, name: DEFAULT_FAMILY.to_owned(), id: None, found: RwLock::new(None) }
     }
 
-    /// A family of another name; without options it has to be there.
-    pub fn open(handle: Arc<Handle>, name: &str, options: Option<CfOptions>) -> Result<Target> {
-        let db = handle.db()?;
-        let existing = db.existing_column_family(name)?;
-        let family = match (existing, options) {
-            (Some(family), None) => family,
-            (_, Some(options)) => db.column_family(name, options)?,
-            (None, None) => return Err(no_family(name)),
-        };
-        let found = (handle.generation.load(Ordering::Acquire), Native::new(family));
-        Ok(Target { handle, name: name.to_owned(), found: RwLock::new(Some(found)) })
+    /// A family that was found or made.
+    pub fn of(handle: Arc<Handle>, family: &ColumnFamily) -> Target {
+        let (name, id) = (family.name().to_owned(), Some(family.id()));
+        Target { handle, name, id, found: RwLock::new(None) }
+    }
+
+    /// The family of a name in a state of the database, where it has to be.
+    pub fn named(handle: Arc<Handle>, db: &Db, name: &str) -> Result<Target> {
+        if name == DEFAULT_FAMILY {
+            return Ok(Target::default_of(handle));
+        }
+        let family = db.existing_column_family(name)?.ok_or_else(|| no_family(name))?;
+        Ok(Target::of(handle, &family))
     }
 
     /// Of which database.
@@ -134,24 +138,44 @@ impl Target {
         &self.name
     }
 
-    /// The family; `None` if it is the default family and was never written to.
+    /// The family in a state of the database; `None` if it is the default family and not there. Another
+    /// family that has its name is not it.
+    pub fn family_in(&self, db: &Db) -> Result<Option<ColumnFamily>> {
+        let found = db.existing_column_family(&self.name)?;
+        match (found, self.id) {
+            (found, None) => Ok(found),
+            (Some(family), Some(id)) if family.id() == id => Ok(Some(family)),
+            (_, Some(_)) => {
+                let name = &self.name;
+                let what = format!("the column family {name:?} was dropped, or is made later");
+                Err(Error::new(ErrorKind::Closed, what).into())
+            }
+        }
+    }
+
+    /// The same, to be written to: the default family is made if it is not there.
+    pub fn family_for_writing_in(&self, db: &Db) -> Result<ColumnFamily> {
+        match self.family_in(db)? {
+            Some(family) => Ok(family),
+            None => Ok(db.default_family()?),
+        }
+    }
+
+    /// The family as it is now; `None` if it is the default family and was never written to.
     pub fn existing(&self) -> Result<Option<ColumnFamily>> {
         self.handle.check_open()?;
+        // Read first: what is found later may be newer than its generation says, and is found once more then.
         let generation = self.handle.generation.load(Ordering::Acquire);
         if let Some((of, family)) = &*self.found.read().unwrap_or_else(PoisonError::into_inner)
             && *of == generation
         {
             return Ok(Some(family.get()?.clone()));
         }
-        let found = self.handle.db()?.existing_column_family(&self.name)?;
-        match found {
-            Some(family) => Ok(Some(self.keep(generation, family))),
-            None if self.name == DEFAULT_FAMILY => Ok(None),
-            None => Err(no_family(&self.name)),
-        }
+        let found = self.family_in(&self.handle.db()?)?;
+        Ok(found.map(|family| self.keep(generation, family)))
     }
 
-    /// The family to be written to: the default one is made if it is not there.
+    /// The family as it is now, to be written to.
     pub fn for_writing(&self) -> Result<ColumnFamily> {
         if let Some(family) = self.existing()? {
             return Ok(family);
@@ -164,14 +188,6 @@ impl Target {
         let found = Some((generation, Native::new(family.clone())));
         *self.found.write().unwrap_or_else(PoisonError::into_inner) = found;
         family
-    }
-
-    /// The family for a transaction, which has to note that it read a row that is not there.
-    pub fn for_transaction(&self) -> Result<Option<ColumnFamily>> {
-        match self.handle.db()?.is_read_only() {
-            true => self.existing(),
-            false => self.for_writing().map(Some),
-        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::handle::{Handle, Target};
 use crate::iterator::{Part, RowIterator, not_picklable};
 use crate::range::Bounds;
 use crate::snapshot::Moment;
-use crate::transaction::Work;
+use crate::transaction::WorkFamily;
 use crate::walk::{Shape, Walk};
 
 /// What rows are read of.
@@ -28,15 +28,14 @@ pub enum Source {
     /// One at a snapshot.
     Snapshot(Arc<Moment>, Arc<Target>, Option<crate::forks::Native<ColumnFamily>>),
     /// One in a transaction.
-    Transaction(Arc<Work>, Arc<Target>),
+    Transaction(Arc<WorkFamily>),
 }
 
 impl Source {
     fn target(&self) -> &Arc<Target> {
         match self {
-            Source::Family(target)
-            | Source::Snapshot(_, target, _)
-            | Source::Transaction(_, target) => target,
+            Source::Family(target) | Source::Snapshot(_, target, _) => target,
+            Source::Transaction(family) => family.target(),
         }
     }
 
@@ -58,10 +57,9 @@ impl Source {
                 target.handle().check_open()?;
                 moment.read(|_| Ok(None))
             }
-            Source::Transaction(work, target) => match target.for_transaction()? {
-                Some(family) => work.with(|transaction| Ok(transaction.get(&family, key)?)),
-                None => Ok(None),
-            },
+            Source::Transaction(family) => {
+                Ok(family.read(|transaction, family| transaction.get(family, key))?.flatten())
+            }
         }
     }
 
@@ -91,12 +89,9 @@ impl Source {
                     None => Ok(None),
                 })
             }
-            Source::Transaction(work, target) => match target.for_transaction()? {
-                Some(family) => {
-                    work.with(|transaction| Ok(Some(transaction.cursor(&family, range)?)))
-                }
-                None => Ok(None),
-            },
+            Source::Transaction(family) => {
+                family.read(|transaction, family| transaction.cursor(family, range))
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ pub struct Settings {
     /// Of the database.
     pub database: Options,
     /// Of the default family.
-    pub family: Option<CfOptions>,
+    pub family: Option<FamilyOptions>,
 }
 
 impl Settings {
@@ -37,10 +37,28 @@ impl Settings {
             push(target, &format!("{name}={}", text_of(&name, &value)?));
         }
         let read = || -> Result<Settings> {
-            let of_family = (!family.is_empty()).then(|| family.parse()).transpose()?;
-            Ok(Settings { database: database.parse()?, family: of_family })
+            Ok(Settings { database: database.parse()?, family: FamilyOptions::new(family)? })
         };
         Ok(read()?)
+    }
+}
+
+/// Options of a column family that were named.
+pub struct FamilyOptions(String);
+
+impl FamilyOptions {
+    /// `None` where none were named. Names and values are checked; whether they agree with those that the
+    /// family has is found out by [`FamilyOptions::over`].
+    fn new(text: String) -> Result<Option<FamilyOptions>> {
+        for pair in text.split_ascii_whitespace() {
+            pair.parse::<CfOptions>()?;
+        }
+        Ok((!text.trim().is_empty()).then_some(FamilyOptions(text)))
+    }
+
+    /// All options of a family that has `present` ones: those that were not named stay.
+    pub fn over(&self, present: &CfOptions) -> Result<CfOptions> {
+        Ok(format!("{present} {}", self.0).parse()?)
     }
 }
 
@@ -48,7 +66,7 @@ impl Settings {
 pub fn family_options(
     text: &str,
     keywords: Option<&Bound<'_, PyDict>>,
-) -> PyResult<Option<CfOptions>> {
+) -> PyResult<Option<FamilyOptions>> {
     let mut all = text.to_owned();
     for (name, value) in keywords.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -57,10 +75,7 @@ pub fn family_options(
         }
         push(&mut all, &format!("{name}={}", text_of(&name, &value)?));
     }
-    let read = || -> Result<Option<CfOptions>> {
-        Ok((!all.trim().is_empty()).then(|| all.parse()).transpose()?)
-    };
-    Ok(read()?)
+    Ok(FamilyOptions::new(all)?)
 }
 
 /// The durability of one commit.

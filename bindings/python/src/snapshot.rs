@@ -8,25 +8,40 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::errors::{Failure, Result, detached};
-use crate::family::FamilyName;
+use crate::family::FamilyArgument;
 use crate::forks::Native;
 use crate::handle::{Handle, Target};
 use crate::rows::{Rows, Source};
 
 /// A point in time, until it is closed.
 pub struct Moment {
-    snapshot: RwLock<Option<Native<lithify::Snapshot>>>,
+    taken: RwLock<Option<Native<Taken>>>,
+}
+
+/// A snapshot, and the state of the database that it is of: a refresh may have moved the database on.
+struct Taken {
+    db: lithify::Db,
+    snapshot: lithify::Snapshot,
 }
 
 impl Moment {
+    fn new(db: lithify::Db) -> Moment {
+        let snapshot = db.snapshot();
+        Moment { taken: RwLock::new(Some(Native::new(Taken { db, snapshot }))) }
+    }
+
     /// Reads at it.
     pub fn read<T>(&self, read: impl FnOnce(&lithify::Snapshot) -> Result<T>) -> Result<T> {
-        let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
-        read(snapshot.as_ref().ok_or(Failure::Closed("the snapshot"))?.get()?)
+        self.with(|taken| read(&taken.snapshot))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&Taken) -> Result<T>) -> Result<T> {
+        let taken = self.taken.read().unwrap_or_else(PoisonError::into_inner);
+        act(taken.as_ref().ok_or(Failure::Closed("the snapshot"))?.get()?)
     }
 
     fn close(&self) {
-        *self.snapshot.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.taken.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
 
@@ -39,20 +54,24 @@ pub struct Snapshot {
 
 /// The present of a database, to be read later.
 pub fn take(py: Python<'_>, handle: &Arc<Handle>, target: Arc<Target>) -> PyResult<Py<Snapshot>> {
-    let moment = detached(py, || {
-        let snapshot = handle.db()?.snapshot();
-        Ok(Arc::new(Moment { snapshot: RwLock::new(Some(Native::new(snapshot))) }))
-    })?;
-    view(py, handle, moment, target)
+    let moment = detached(py, || Ok(Arc::new(Moment::new(handle.db()?))))?;
+    view(py, handle, moment, |_| Ok(target))
 }
 
 fn view(
     py: Python<'_>,
     handle: &Arc<Handle>,
     moment: Arc<Moment>,
-    target: Arc<Target>,
+    target: impl FnOnce(&lithify::Db) -> Result<Arc<Target>> + Send,
 ) -> PyResult<Py<Snapshot>> {
-    let family = detached(py, || target.existing())?.map(Native::new);
+    let (target, family) = detached(py, || {
+        handle.check_open()?;
+        moment.with(|taken| {
+            let target = target(&taken.db)?;
+            let family = target.family_in(&taken.db)?;
+            Ok((target, family.map(Native::new)))
+        })
+    })?;
     let rows = Rows::new(Source::Snapshot(Arc::clone(&moment), target, family));
     let snapshot = Snapshot { handle: Arc::clone(handle), moment };
     Py::new(py, PyClassInitializer::from(rows).add_subclass(snapshot))
@@ -61,9 +80,8 @@ fn view(
 #[pymethods]
 impl Snapshot {
     /// Another column family at the same moment: itself or its name.
-    fn column_family(&self, py: Python<'_>, family: FamilyName) -> PyResult<Py<Snapshot>> {
-        let target = family.open(py, &self.handle)?;
-        view(py, &self.handle, Arc::clone(&self.moment), target)
+    fn column_family(&self, py: Python<'_>, family: FamilyArgument) -> PyResult<Py<Snapshot>> {
+        view(py, &self.handle, Arc::clone(&self.moment), |db| family.target(&self.handle, db))
     }
 
     /// The sequence number that it reads at.

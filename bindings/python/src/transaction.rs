@@ -3,15 +3,15 @@
 //! Owns: [`Work`], shared by the views of a transaction on several families, and the class of a view. Its
 //! lock is taken only while detached from the interpreter, for a write may wait for somebody's row.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use lithify::Durability;
+use lithify::{ColumnFamily, Durability};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::bytes::{BytesLike, to_bytes};
 use crate::errors::{Failure, Result, detached};
-use crate::family::{FamilyName, key_error};
+use crate::family::{FamilyArgument, key_error};
 use crate::forks::Native;
 use crate::handle::{Handle, Target};
 use crate::iterator::lock;
@@ -20,22 +20,27 @@ use crate::rows::{Rows, Source};
 use crate::settings;
 
 /// A transaction, until it ends.
-pub struct Work {
+struct Work {
     handle: Arc<Handle>,
-    transaction: Mutex<Option<Native<lithify::Transaction>>>,
+    begun: Mutex<Option<Native<Begun>>>,
     durability: Option<Durability>,
 }
 
+/// A transaction, and the state of the database that it is of: a refresh may have moved the database on.
+struct Begun {
+    db: lithify::Db,
+    transaction: lithify::Transaction,
+}
+
 impl Work {
-    /// Does something in it.
-    pub fn with<T>(&self, act: impl FnOnce(&mut lithify::Transaction) -> Result<T>) -> Result<T> {
+    fn with<T>(&self, act: impl FnOnce(&mut Begun) -> Result<T>) -> Result<T> {
         self.handle.check_process()?;
-        act(lock(self.transaction.lock()).as_mut().ok_or(ENDED)?.get_mut()?)
+        act(lock(self.begun.lock()).as_mut().ok_or(ENDED)?.get_mut()?)
     }
 
     fn commit(&self, durability: Option<Durability>) -> Result<()> {
         self.handle.check_process()?;
-        let transaction = lock(self.transaction.lock()).take().ok_or(ENDED)?.take()?;
+        let Begun { transaction, db: _db } = lock(self.begun.lock()).take().ok_or(ENDED)?.take()?;
         match durability.or(self.durability) {
             Some(durability) => Ok(transaction.commit_with(durability)?),
             None => Ok(transaction.commit()?),
@@ -45,11 +50,65 @@ impl Work {
     /// Whether there was one to end.
     fn roll_back(&self) -> Result<bool> {
         self.handle.check_process()?;
-        Ok(lock(self.transaction.lock()).take().is_some())
+        Ok(lock(self.begun.lock()).take().is_some())
     }
 }
 
 const ENDED: Failure = Failure::Closed("the transaction");
+
+/// A column family as a transaction reads and writes it.
+pub struct WorkFamily {
+    work: Arc<Work>,
+    target: Arc<Target>,
+    found: OnceLock<Native<ColumnFamily>>,
+}
+
+impl WorkFamily {
+    fn new(work: Arc<Work>, target: Arc<Target>) -> Arc<WorkFamily> {
+        Arc::new(WorkFamily { work, target, found: OnceLock::new() })
+    }
+
+    /// Which family.
+    pub fn target(&self) -> &Arc<Target> {
+        &self.target
+    }
+
+    /// Reads in it. The default family is made if it can be, since the transaction has to note that it read
+    /// a row that is not there; else there is nothing to read.
+    pub fn read<T>(
+        &self,
+        read: impl FnOnce(&mut lithify::Transaction, &ColumnFamily) -> lithify::Result<T>,
+    ) -> Result<Option<T>> {
+        self.with(|begun| {
+            let may_be_missing = self.found.get().is_none() && begun.db.is_read_only();
+            if may_be_missing && self.target.family_in(&begun.db)?.is_none() {
+                return Ok(None);
+            }
+            Ok(Some(read(&mut begun.transaction, self.family(&begun.db)?)?))
+        })
+    }
+
+    /// Locks or writes in it.
+    fn write<T>(
+        &self,
+        write: impl FnOnce(&mut lithify::Transaction, &ColumnFamily) -> lithify::Result<T>,
+    ) -> Result<T> {
+        self.with(|begun| Ok(write(&mut begun.transaction, self.family(&begun.db)?)?))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Begun) -> Result<T>) -> Result<T> {
+        self.work.handle.check_open()?;
+        self.work.with(act)
+    }
+
+    fn family(&self, db: &lithify::Db) -> Result<&ColumnFamily> {
+        if let Some(family) = self.found.get() {
+            return family.get();
+        }
+        let family = self.target.family_for_writing_in(db)?;
+        self.found.get_or_init(|| Native::new(family)).get()
+    }
+}
 
 /// How a transaction is begun.
 pub struct Manner {
@@ -66,9 +125,7 @@ pub struct Manner {
 /// A column family in a transaction.
 #[pyclass(frozen, extends = Rows, module = "lithify")]
 pub struct Transaction {
-    handle: Arc<Handle>,
-    work: Arc<Work>,
-    target: Arc<Target>,
+    family: Arc<WorkFamily>,
 }
 
 /// Begins a transaction.
@@ -90,44 +147,38 @@ pub fn begin(
         if let Some(milliseconds) = manner.lock_timeout_ms {
             transaction.set_lock_timeout_ms(milliseconds);
         }
-        let transaction = Mutex::new(Some(Native::new(transaction)));
+        let begun = Mutex::new(Some(Native::new(Begun { db, transaction })));
         let handle = Arc::clone(handle);
-        Ok(Arc::new(Work { handle, transaction, durability: manner.durability }))
+        Ok(Arc::new(Work { handle, begun, durability: manner.durability }))
     })?;
-    view(py, handle, work, target)
+    view(py, WorkFamily::new(work, target))
 }
 
-fn view(
-    py: Python<'_>,
-    handle: &Arc<Handle>,
-    work: Arc<Work>,
-    target: Arc<Target>,
-) -> PyResult<Py<Transaction>> {
-    let rows = Rows::new(Source::Transaction(Arc::clone(&work), Arc::clone(&target)));
-    let transaction = Transaction { handle: Arc::clone(handle), work, target };
-    Py::new(py, PyClassInitializer::from(rows).add_subclass(transaction))
+fn view(py: Python<'_>, family: Arc<WorkFamily>) -> PyResult<Py<Transaction>> {
+    let rows = Rows::new(Source::Transaction(Arc::clone(&family)));
+    Py::new(py, PyClassInitializer::from(rows).add_subclass(Transaction { family }))
 }
 
 impl Transaction {
-    fn write(
+    fn write<T: Send>(
         &self,
         py: Python<'_>,
-        write: impl FnOnce(&mut lithify::Transaction, &lithify::ColumnFamily) -> lithify::Result<()>
-        + Send,
-    ) -> PyResult<()> {
-        detached(py, || {
-            let family = self.target.for_writing()?;
-            self.work.with(|transaction| Ok(write(transaction, &family)?))
-        })
+        write: impl FnOnce(&mut lithify::Transaction, &ColumnFamily) -> lithify::Result<T> + Send,
+    ) -> PyResult<T> {
+        detached(py, || self.family.write(write))
     }
 }
 
 #[pymethods]
 impl Transaction {
     /// Another column family in the same transaction: itself or its name.
-    fn column_family(&self, py: Python<'_>, family: FamilyName) -> PyResult<Py<Transaction>> {
-        let target = family.open(py, &self.handle)?;
-        view(py, &self.handle, Arc::clone(&self.work), target)
+    fn column_family(&self, py: Python<'_>, family: FamilyArgument) -> PyResult<Py<Transaction>> {
+        let work = &self.family.work;
+        let target = detached(py, || {
+            work.handle.check_open()?;
+            work.with(|begun| family.target(&work.handle, &begun.db))
+        })?;
+        view(py, WorkFamily::new(Arc::clone(work), target))
     }
 
     /// Locks a row, then reads it.
@@ -139,10 +190,8 @@ impl Transaction {
         default: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = key.as_slice();
-        let value = detached(py, || {
-            let family = self.target.for_writing()?;
-            self.work.with(|transaction| Ok(transaction.get_for_update(&family, key)?))
-        })?;
+        let value =
+            self.write(py, |transaction, family| transaction.get_for_update(family, key))?;
         Ok(to_bytes(py, value).map(Bound::into_any).or(default))
     }
 
@@ -160,10 +209,7 @@ impl Transaction {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
         let (prefix, start, stop) = (prefix.as_ref(), start.as_ref(), stop.as_ref());
         let range = Bounds { prefix, start, stop, include_start, include_stop }.to_range();
-        let found = detached(py, || {
-            let family = self.target.for_writing()?;
-            self.work.with(|transaction| Ok(transaction.lock_first(&family, range)?))
-        })?;
+        let found = self.write(py, |transaction, family| transaction.lock_first(family, range))?;
         Ok(found.map(|(key, value)| (PyBytes::new(py, &key), PyBytes::new(py, &value))))
     }
 
@@ -196,15 +242,12 @@ impl Transaction {
 
     fn __delitem__(&self, py: Python<'_>, key: BytesLike<'_>) -> PyResult<()> {
         let bytes = key.as_slice();
-        let is_there = detached(py, || {
-            let family = self.target.for_writing()?;
-            self.work.with(|transaction| {
-                let is_there = transaction.get_for_update(&family, bytes)?.is_some();
-                if is_there {
-                    transaction.delete(&family, bytes)?;
-                }
-                Ok(is_there)
-            })
+        let is_there = self.write(py, |transaction, family| {
+            let is_there = transaction.get_for_update(family, bytes)?.is_some();
+            if is_there {
+                transaction.delete(family, bytes)?;
+            }
+            Ok(is_there)
         })?;
         if is_there { Ok(()) } else { Err(key_error(py, &key)) }
     }
@@ -212,8 +255,8 @@ impl Transaction {
     /// Marks a place to roll back to.
     fn set_savepoint(&self, py: Python<'_>) -> PyResult<()> {
         detached(py, || {
-            self.work.with(|transaction| {
-                transaction.set_savepoint();
+            self.family.work.with(|begun| {
+                begun.transaction.set_savepoint();
                 Ok(())
             })
         })
@@ -221,19 +264,21 @@ impl Transaction {
 
     /// Undoes everything since the last savepoint, which is used up.
     fn rollback_to_savepoint(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || self.work.with(|transaction| Ok(transaction.rollback_to_savepoint()?)))
+        detached(py, || {
+            self.family.work.with(|begun| Ok(begun.transaction.rollback_to_savepoint()?))
+        })
     }
 
     /// Makes all writes visible together, and ends the transaction.
     #[pyo3(signature = (*, durability=None))]
     fn commit(&self, py: Python<'_>, durability: Option<&str>) -> PyResult<()> {
         let durability = settings::durability(durability)?;
-        detached(py, || self.work.commit(durability))
+        detached(py, || self.family.work.commit(durability))
     }
 
     /// Forgets all writes, and ends the transaction.
     fn rollback(&self, py: Python<'_>) -> PyResult<()> {
-        detached(py, || match self.work.roll_back()? {
+        detached(py, || match self.family.work.roll_back()? {
             true => Ok(()),
             false => Err(ENDED),
         })
@@ -243,7 +288,7 @@ impl Transaction {
         slf
     }
 
-    /// Commits, unless the block ended by an exception or ended the transaction itself.
+    /// Commits, unless the block ended the transaction itself, or ended by an exception, which goes through.
     #[pyo3(signature = (kind, _value, _traceback))]
     fn __exit__(
         &self,
@@ -255,10 +300,10 @@ impl Transaction {
         let has_failed = kind.is_some();
         detached(py, || {
             if has_failed {
-                self.work.roll_back()?;
+                let _ = self.family.work.roll_back();
                 return Ok(());
             }
-            match self.work.commit(None) {
+            match self.family.work.commit(None) {
                 // The block has ended it.
                 Err(Failure::Closed(_)) => Ok(()),
                 committed => committed,

@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -404,3 +405,63 @@ def test_a_relative_path_is_that_of_its_opening(
     assert [*(tmp_path / "b").iterdir()] == []
     with lithify.Db(tmp_path / "a" / "rocks") as db:
         assert [*db] == [b"basalt", b"chalk"]
+
+
+def test_a_moment_of_a_reader_outlives_its_refresh(path: Path) -> None:
+    with lithify.Db(path) as db:
+        rocks = db.column_family("rocks")
+        db[b"a"], rocks[b"a"] = b"1", b"1"
+        with lithify.Db(path, read_only=True) as reader:
+            snapshot, transaction = reader.snapshot(), reader.transaction()
+            in_rocks = transaction.column_family("rocks")
+            seen = reader.column_family("rocks")
+            db[b"a"], rocks[b"a"] = b"2", b"2"
+            db.column_family("later")[b"a"] = b"2"
+            reader.refresh()
+            assert reader[b"a"] == seen[b"a"] == reader.column_family("later")[b"a"] == b"2"
+            for moment in (snapshot, transaction):
+                assert moment[b"a"] == b"1" and list(moment) == [b"a"]
+                for family in ("rocks", seen, "default", reader):
+                    assert moment.column_family(family)[b"a"] == b"1"
+                with pytest.raises(lithify.NotFoundError):
+                    moment.column_family("later")
+                with pytest.raises(lithify.ClosedError, match="later"):
+                    moment.column_family(reader.column_family("later"))
+            assert in_rocks[b"a"] == b"1"
+        with pytest.raises(lithify.ClosedError):
+            snapshot.column_family("rocks")
+
+
+def test_moments_are_taken_while_a_reader_moves_on(path: Path) -> None:
+    with lithify.Db(path) as db, lithify.Db(path, read_only=True) as reader:
+        db[b"a"] = db.column_family("rocks")[b"a"] = b"1"
+        reader.refresh()
+        ends = threading.Event()
+        errors: list[Exception] = []
+
+        def take() -> None:
+            try:
+                while not ends.is_set():
+                    for moment in (reader.snapshot(), reader.transaction()):
+                        assert moment[b"a"] == moment.column_family("rocks")[b"a"] == b"1"
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=take) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(50):
+            reader.refresh()
+        ends.set()
+        for thread in threads:
+            thread.join()
+        assert not errors
+
+
+def test_the_exception_of_a_block_goes_through(path: Path) -> None:
+    db = lithify.Db(path)
+    with pytest.raises(ValueError, match="mine"):
+        with db.batch() as batch, db.transaction() as transaction:
+            batch[b"a"] = transaction[b"a"] = b"1"
+            db.close()
+            raise ValueError("mine")

@@ -67,3 +67,58 @@ def test_rows_expire(db: lithify.Db) -> None:
     sessions[b"a"] = b"1"
     assert sessions[b"a"] == b"1"
     assert sessions.options["time_to_live_s"] == "3600"
+
+
+def test_a_handle_of_another_database_is_refused(db: lithify.Db, tmp_path: Path) -> None:
+    db.column_family("rocks")[b"a"] = b"here"
+    with lithify.Db(tmp_path / "other") as other:
+        for foreign in (other.column_family("rocks"), other):
+            for call in (
+                lambda: db.snapshot().column_family(foreign),
+                lambda: db.transaction().column_family(foreign),
+                lambda: db.batch().column_family(foreign),
+            ):
+                with pytest.raises(lithify.InvalidArgumentError, match="another database"):
+                    call()
+    assert db.snapshot().column_family("rocks")[b"a"] == b"here"
+
+
+def test_a_handle_of_a_dropped_family_does_not_reach_its_successor(path: Path) -> None:
+    with lithify.Db(path) as db:
+        old = db.column_family("rocks")
+        reader = lithify.Db(path, read_only=True)
+        seen = reader.column_family("rocks")
+        db.drop_column_family("rocks")
+        db.column_family("rocks")[b"a"] = b"new"
+        for call in (
+            lambda: old[b"a"],
+            lambda: db.snapshot().column_family(old),
+            lambda: db.transaction().column_family(old),
+            lambda: db.batch().column_family(old),
+        ):
+            with pytest.raises(lithify.ClosedError, match="dropped"):
+                call()
+        reader.refresh()
+        with pytest.raises(lithify.ClosedError, match="dropped"):
+            seen[b"a"]
+        with pytest.raises(lithify.ClosedError, match="dropped"):
+            reader.snapshot().column_family(seen)
+        assert reader.column_family("rocks")[b"a"] == b"new"
+        reader.close()
+
+
+def test_an_option_that_is_named_leaves_the_others(path: Path) -> None:
+    with lithify.Db(path, fanout=4) as db:
+        db.column_family("rocks", compression="zstd-9", filter_bits_per_key=20)
+        rocks = db.column_family("rocks", block_size_bytes=8192)
+        options = rocks.options
+        assert options["compression"].startswith("zstd-9")
+        assert (options["filter_bits_per_key"], options["block_size_bytes"]) == ("20", "8192")
+        # It agrees with what the family has, not with the defaults.
+        db.column_family("bare", filter_bits_per_key=0)
+        with pytest.raises(lithify.InvalidArgumentError, match="filter_bits_per_key"):
+            db.column_family("bare", prefix_length_bytes=4)
+        db.drop_column_family("bare")
+    with lithify.Db(path, table_bytes="1MiB") as db:
+        assert (db.options["fanout"], db.options["table_bytes"]) == ("4", str(1 << 20))
+        assert db.column_family("rocks").options == options
