@@ -175,6 +175,14 @@ fn add_details(py: Python<'_>, exception: &PyErr, error: &lithify::Error) -> PyR
     Ok(())
 }
 
+/// Whether a row was found. One whose operands cannot be folded is there, though it has no value.
+pub fn is_there(found: lithify::Result<bool>) -> Result<bool> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::Merge => Ok(true),
+        found => Ok(found?),
+    }
+}
+
 /// Calls the engine with the interpreter free for other threads.
 pub fn detached<T: Send>(py: Python<'_>, call: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(call).map_err(PyErr::from)

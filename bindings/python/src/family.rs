@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use lithify::{CfOptions, Durability, ScanRange};
+use lithify::{CfOptions, Durability, ErrorKind, KEY_SIZE_MAX};
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
 
 use crate::bytes::{BytesLike, to_bytes};
-use crate::errors::{Result, detached};
+use crate::errors::{Result, detached, is_there};
 use crate::handle::{Handle, Target};
 use crate::ingest;
 use crate::range::Bounds;
@@ -18,8 +18,10 @@ use crate::report::{self, report};
 use crate::rows::{Rows, Source};
 use crate::settings;
 
-/// Rows of one `update` that become visible together.
+/// So many rows of one `update` become visible together,
 const UPDATE_ROWS: usize = 1024;
+/// or fewer, of so many bytes: a batch has to fit into half of the memory budget.
+const UPDATE_BYTES: usize = 1 << 20;
 
 /// A column family as an argument.
 pub enum FamilyArgument {
@@ -131,13 +133,40 @@ impl ColumnFamily {
         py: Python<'_>,
         write: impl FnOnce(&lithify::ColumnFamily) -> lithify::Result<()> + Send,
     ) -> PyResult<()> {
-        detached(py, || match self.target.handle().db()?.is_read_only() {
-            true => Ok(write(&self.target.for_writing()?)?),
-            false => match self.target.existing()? {
-                Some(family) => Ok(write(&family)?),
-                None => Ok(()),
-            },
+        detached(py, || match self.for_removing()? {
+            Some(family) => Ok(write(&family)?),
+            None => Ok(()),
         })
+    }
+
+    /// Removes all rows from `start` on, by one write.
+    fn remove_from(&self, py: Python<'_>, start: &[u8]) -> PyResult<()> {
+        detached(py, || {
+            let Some(family) = self.for_removing()? else { return Ok(()) };
+            let mut cursor = family.cursor(start..)?;
+            let last = match cursor.seek_to_last() {
+                Ok(true) => cursor.key(),
+                Ok(false) => return Ok(()),
+                // There is a last row, but the cursor stands on none whose operands it cannot fold.
+                Err(error) if error.kind() == ErrorKind::Merge => &[u8::MAX; KEY_SIZE_MAX],
+                Err(error) => return Err(error.into()),
+            };
+            if last.len() < KEY_SIZE_MAX {
+                return Ok(family.delete_range(start, [last, b"\0"].concat())?);
+            }
+            // No range ends right behind the longest key.
+            let db = self.target.handle().db()?;
+            let mut batch = db.batch();
+            batch.delete_range(&family, start, last).delete(&family, last);
+            Ok(batch.commit()?)
+        })
+    }
+
+    fn for_removing(&self) -> Result<Option<lithify::ColumnFamily>> {
+        match self.target.handle().db()?.is_read_only() {
+            true => self.target.for_writing().map(Some),
+            false => self.target.existing(),
+        }
     }
 
     fn read<T: Send>(
@@ -181,15 +210,19 @@ impl ColumnFamily {
         }
     }
 
-    /// Removes all keys from `start` on, up to but without `stop`, by one write.
+    /// Removes all keys from `start` on, up to but without `stop`, by one write. None is an open end: without
+    /// a stop, rows that are put meanwhile may stay.
     fn delete_range(
         &self,
         py: Python<'_>,
-        start: BytesLike<'_>,
-        stop: BytesLike<'_>,
+        start: Option<BytesLike<'_>>,
+        stop: Option<BytesLike<'_>>,
     ) -> PyResult<()> {
-        let (start, stop) = (start.as_slice(), stop.as_slice());
-        self.remove(py, |family| family.delete_range(start, stop))
+        let start = start.as_ref().map_or(&b""[..], BytesLike::as_slice);
+        match stop.as_ref().map(BytesLike::as_slice) {
+            Some(stop) => self.remove(py, |family| family.delete_range(start, stop)),
+            None => self.remove_from(py, start),
+        }
     }
 
     /// Adds an operand to a key without reading it; the family's merge operator makes a value of it.
@@ -244,7 +277,7 @@ impl ColumnFamily {
     fn __delitem__(&self, py: Python<'_>, key: BytesLike<'_>) -> PyResult<()> {
         let bytes = key.as_slice();
         let is_there = self.read(py, |family| match family {
-            Some(family) => Ok(family.contains(bytes)?),
+            Some(family) => is_there(family.contains(bytes)),
             None => Ok(false),
         })?;
         match is_there {
@@ -311,28 +344,25 @@ impl ColumnFamily {
         Ok(PyBytes::new(py, value.as_deref().unwrap_or(default)))
     }
 
-    /// Puts all rows of a mapping, or of an iterable of pairs, in batches of 1,024 rows.
+    /// Puts all rows of a mapping, or of an iterable of pairs, in batches of 1,024 rows or 1 MiB.
     fn update(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let mut pending: Vec<(BytesLike<'_>, BytesLike<'_>)> = Vec::new();
+        let mut pending_bytes = 0;
         each_row(rows, |key, value| {
+            pending_bytes += key.as_slice().len() + value.as_slice().len();
             pending.push((key, value));
-            match pending.len() {
-                UPDATE_ROWS => self.put_together(py, &std::mem::take(&mut pending)),
-                _ => Ok(()),
+            if pending.len() < UPDATE_ROWS && pending_bytes < UPDATE_BYTES {
+                return Ok(());
             }
+            pending_bytes = 0;
+            self.put_together(py, &std::mem::take(&mut pending))
         })?;
         self.put_together(py, &pending)
     }
 
-    /// Removes all rows, by one write.
+    /// Removes all rows, by one write. Rows that are put meanwhile may stay.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
-        self.remove(py, |family| {
-            let mut cursor = family.cursor(ScanRange::default())?;
-            match cursor.seek_to_last()? {
-                true => family.delete_range(b"", [cursor.key(), b"\0"].concat()),
-                false => Ok(()),
-            }
-        })
+        self.remove_from(py, b"")
     }
 
     /// Writes rows in ascending order of their keys straight into tables: of an iterable of pairs, or of two

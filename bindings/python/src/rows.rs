@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::buffer;
 use crate::bytes::{BytesLike, to_bytes};
 use crate::cursor::RowCursor;
-use crate::errors::{Result, detached};
+use crate::errors::{Result, detached, is_there};
 use crate::handle::{Handle, Target};
 use crate::iterator::{Part, RowIterator, not_picklable};
 use crate::range::Bounds;
@@ -305,7 +305,7 @@ impl Rows {
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || match self.source.cursor(ScanRange::default())? {
-            Some(mut cursor) => Ok(cursor.next()?),
+            Some(mut cursor) => is_there(cursor.next()),
             None => Ok(false),
         })
     }

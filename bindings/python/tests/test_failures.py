@@ -465,3 +465,37 @@ def test_the_exception_of_a_block_goes_through(path: Path) -> None:
             batch[b"a"] = transaction[b"a"] = b"1"
             db.close()
             raise ValueError("mine")
+
+
+def test_rows_that_cannot_be_folded_are_there_and_go(db: lithify.Db) -> None:
+    """They are there, and whatever needs no value of them works."""
+    counts = db.column_family("counts", merge_operator="add")
+
+    def damage() -> None:
+        counts.update({b"a": b"8 bytes!", b"bad": b"short", b"z": b"8 bytes!"})
+        counts.merge(b"bad", bytes(8))
+
+    damage()
+    rows = counts.items()
+    assert next(rows) == (b"a", b"8 bytes!")
+    with pytest.raises(lithify.MergeError):
+        next(rows)
+    # An iterator has ended with its error; a cursor goes on behind the row.
+    assert next(rows, None) is None
+    with counts.cursor() as cursor:
+        with pytest.raises(lithify.MergeError):
+            cursor.seek(b"bad")
+        assert cursor.seek(b"bad\0") and cursor.key == b"z"
+    with pytest.raises(lithify.MergeError):
+        counts[b"bad"]
+    counts.delete_range(b"c", None)
+    del counts[b"a"]
+    assert counts
+    with pytest.raises(lithify.MergeError):
+        counts.popitem()
+    del counts[b"bad"]
+    assert not counts
+    damage()
+    del counts[b"z"]
+    counts.clear()
+    assert not counts and list(counts) == []

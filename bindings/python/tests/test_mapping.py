@@ -255,3 +255,31 @@ def test_what_a_buffer_raises_is_passed_on(db: lithify.Db) -> None:
         for call in (lambda v: db.put(b"a", v), lambda v: db.get(v), lambda v: db.update([(b"a", v)])):
             with pytest.raises(type(error)):
                 call(Interrupted(error))
+
+
+@pytest.mark.parametrize("rows, size", [(700, 40_000), (70, 1 << 20), (3, 20 << 20)])
+def test_an_update_of_large_values(path: Path, rows: int, size: int) -> None:
+    with lithify.Db(path, memory_budget_bytes=64 << 20, compression="none") as db:
+        db.update((b"%04d" % number, bytes(size)) for number in range(rows))
+        assert sum(1 for _ in db.keys()) == rows
+
+
+def test_ranges_have_open_ends(db: lithify.Db) -> None:
+    longest = b"\xff" * 65_535
+
+    def left(start: bytes | None, stop: bytes | None) -> list[bytes]:
+        db.clear()
+        db.update((key, b"") for key in (b"", b"g", b"h", b"\xff", longest[1:], longest))
+        db.delete_range(start, stop)
+        return list(db)
+
+    assert left(b"g", None) == [b""]
+    assert left(None, b"h") == [b"h", b"\xff", longest[1:], longest]
+    assert left(longest[1:], None) == [b"", b"g", b"h", b"\xff"]
+    assert left(longest, None) == [b"", b"g", b"h", b"\xff", longest[1:]]
+    assert left(None, None) == [] and not db
+    db[b"a"] = b""
+    db.delete_range(b"b", None)
+    assert list(db) == [b"a"]
+    with pytest.raises(TypeError, match="no key"):
+        db.batch().delete_range(b"a", None)  # type: ignore[arg-type]

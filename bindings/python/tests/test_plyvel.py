@@ -247,3 +247,33 @@ def test_it_is_what_lithify_has(name: str) -> None:
         db.put(b"a", b"1", sync=True)
     with lithify.Db(name) as own:
         assert own[b"a"] == b"1"
+
+
+def test_a_range_to_compact_may_end_before_it_starts(name: str) -> None:
+    with plyvel.DB(name, create_if_missing=True) as db:
+        db.put(b"a", b"1")
+        db.compact_range(start=b"b", stop=b"a")
+        db.compact_range(stop=b"b")
+        db.compact_range(start=b"b")
+    with pytest.raises(RuntimeError):
+        db.compact_range(start=b"b", stop=b"a")
+
+
+def test_limits_of_values_and_batches(name: str) -> None:
+    with plyvel.DB(name, create_if_missing=True, lru_cache_size=0) as db:
+        with pytest.raises(plyvel.Error, match="64 MiB|67108864"):
+            db.put(b"a", bytes((64 << 20) + 1))
+        with pytest.raises(plyvel.Error, match="half"):
+            with db.write_batch() as batch:
+                for number in range(130):
+                    batch.put(b"%d" % number, bytes(1 << 20))
+        assert list(db) == []
+
+
+def test_the_exception_of_a_transaction_goes_through(name: str) -> None:
+    db = plyvel.DB(name, create_if_missing=True)
+    with pytest.raises(ValueError, match="mine"):
+        with db.write_batch(transaction=True) as batch:
+            batch.put(b"a", b"1")
+            db.close()
+            raise ValueError("mine")

@@ -345,6 +345,8 @@ class DB:
 
     def compact_range(self, *, start: bytes | None = None, stop: bytes | None = None) -> None:
         """Compacts a range of keys and waits for it."""
+        if start is not None and stop is not None:
+            stop = max(start, stop)
         self._db.compact_range(start, stop)
 
     def approximate_size(self, start: bytes, stop: bytes) -> int:
