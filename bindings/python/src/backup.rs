@@ -9,6 +9,7 @@ use lithify::verify::{VerifyOptions, verify as verify_directory};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments::FilePath;
 use crate::db::Db;
 use crate::errors::{Failure, Result, detached};
 use crate::forks::{Maker, Native};
@@ -57,13 +58,14 @@ impl Store {
     /// Opens the store in a directory, or makes it there.
     #[new]
     #[pyo3(signature = (path, *, read_only=false))]
-    fn open(py: Python<'_>, path: PathBuf, read_only: bool) -> PyResult<Store> {
+    fn open(py: Python<'_>, path: FilePath, read_only: bool) -> PyResult<Store> {
         let store = detached(py, || {
             Ok(Native::new(match read_only {
                 true => BackupStore::open_read_only(&path)?,
                 false => BackupStore::open(&path)?,
             }))
         })?;
+        let path = path.as_ref().to_owned();
         Ok(Store { path, maker: Maker::new(), store: Mutex::new(Some(store)) })
     }
 
@@ -100,7 +102,7 @@ impl Store {
     fn restore(
         &self,
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         id: Option<u64>,
         up_to_sequence: Option<u64>,
     ) -> PyResult<u64> {
@@ -167,7 +169,7 @@ impl Store {
 /// Verifies the database in a directory. `sound` in the report says whether nothing is wrong.
 #[pyfunction]
 #[pyo3(signature = (path, *, families=Vec::new()))]
-pub fn verify(py: Python<'_>, path: PathBuf, families: Vec<String>) -> PyResult<Bound<'_, PyAny>> {
+pub fn verify(py: Python<'_>, path: FilePath, families: Vec<String>) -> PyResult<Bound<'_, PyAny>> {
     let options = VerifyOptions { families, ..VerifyOptions::default() };
     let found = detached(py, || Ok(verify_directory(&path, &options)?))?;
     report(py, &found.to_json(), found.to_string())
@@ -176,7 +178,7 @@ pub fn verify(py: Python<'_>, path: PathBuf, families: Vec<String>) -> PyResult<
 /// Writes what can be saved of a damaged database into a new one. `lossless` in the report says whether that
 /// is everything.
 #[pyfunction]
-pub fn repair(py: Python<'_>, source: PathBuf, target: PathBuf) -> PyResult<Bound<'_, PyAny>> {
+pub fn repair(py: Python<'_>, source: FilePath, target: FilePath) -> PyResult<Bound<'_, PyAny>> {
     let options = RepairOptions::default();
     let saved = detached(py, || Ok(repair_directory(&source, &target, &options)?))?;
     report(py, &saved.to_json(), saved.to_string())

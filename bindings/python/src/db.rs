@@ -3,13 +3,13 @@
 //! Owns: the class [`Db`], which is its own default column family, and opening it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use lithify::{CfOptions, CheckpointOptions, DEFAULT_FAMILY, TableTransfer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::arguments::FilePath;
 use crate::batch::Batch;
 use crate::errors::{Result, detached};
 use crate::family::ColumnFamily;
@@ -51,7 +51,7 @@ impl Db {
     #[pyo3(signature = (path, *, read_only=false, options="", **settings))]
     fn open(
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         read_only: bool,
         options: &str,
         settings: Option<&Bound<'_, PyDict>>,
@@ -225,7 +225,7 @@ impl Db {
     fn checkpoint<'py>(
         &self,
         py: Python<'py>,
-        path: PathBuf,
+        path: FilePath,
         flush: bool,
         copy: bool,
     ) -> PyResult<Bound<'py, PyDict>> {

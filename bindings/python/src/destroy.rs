@@ -3,18 +3,19 @@
 //! Owns: [`destroy`], which is the engine's own but where there is nothing: that is no failure, as callers of
 //! LevelDB expect.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use lithify::{Db, Error, ErrorKind};
 use pyo3::prelude::*;
 
+use crate::arguments::FilePath;
 use crate::errors::{Result, detached};
 
 /// Removes a database that nobody has open: its files, and the directory if nothing else is in it.
 /// Where there is nothing it does nothing.
 #[pyfunction]
-pub fn destroy(py: Python<'_>, path: PathBuf) -> PyResult<()> {
-    detached(py, || remove(&path))
+pub fn destroy(py: Python<'_>, path: FilePath) -> PyResult<()> {
+    detached(py, || remove(path.as_ref()))
 }
 
 fn remove(path: &Path) -> Result<()> {

@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBytes, PyDict, PyTuple};
 
+use crate::arguments::Given;
 use crate::bytes::{BytesLike, to_bytes};
 use crate::errors::{Result, detached, is_there};
 use crate::handle::{Handle, Target};
@@ -287,12 +288,12 @@ impl ColumnFamily {
     }
 
     /// The value of a key, which it has no more; `default` if it had none, KeyError without one.
-    #[pyo3(signature = (key, *default))]
+    #[pyo3(signature = (key, default=Given(None)))]
     fn pop<'py>(
         &self,
         py: Python<'py>,
         key: BytesLike<'_>,
-        default: &Bound<'py, PyTuple>,
+        default: Given<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = key.as_slice();
         let mut old = None;
@@ -302,11 +303,9 @@ impl ColumnFamily {
                 None::<&[u8]>
             })
         })?;
-        match (to_bytes(py, old), default.len()) {
-            (Some(value), 0 | 1) => Ok(value.into_any()),
-            (None, 0) => Err(key_error(py, &key)),
-            (None, 1) => default.get_item(0),
-            _ => Err(PyTypeError::new_err("pop() takes a key and at most one default")),
+        match to_bytes(py, old) {
+            Some(value) => Ok(value.into_any()),
+            None => default.0.ok_or_else(|| key_error(py, &key)),
         }
     }
 
@@ -345,10 +344,12 @@ impl ColumnFamily {
     }
 
     /// Puts all rows of a mapping, or of an iterable of pairs, in batches of 1,024 rows or 1 MiB.
-    fn update(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+    #[pyo3(signature = (rows=Given(None)))]
+    fn update(&self, py: Python<'_>, rows: Given<'_>) -> PyResult<()> {
+        let Some(rows) = rows.0 else { return Ok(()) };
         let mut pending: Vec<(BytesLike<'_>, BytesLike<'_>)> = Vec::new();
         let mut pending_bytes = 0;
-        each_row(rows, |key, value| {
+        each_row(&rows, |key, value| {
             pending_bytes += key.as_slice().len() + value.as_slice().len();
             pending.push((key, value));
             if pending.len() < UPDATE_ROWS && pending_bytes < UPDATE_BYTES {

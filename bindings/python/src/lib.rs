@@ -10,6 +10,7 @@
 //! 4. Everything that belongs to a database asks its [`handle::Handle`] whether it is still open.
 
 mod advise;
+mod arguments;
 mod backup;
 mod batch;
 mod buffer;

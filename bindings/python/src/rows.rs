@@ -97,7 +97,7 @@ impl Source {
 }
 
 /// A mapping of bytes to bytes that can be read.
-#[pyclass(frozen, subclass, mapping, module = "lithify", name = "Rows")]
+#[pyclass(frozen, subclass, mapping, weakref, module = "lithify", name = "Rows")]
 pub struct Rows {
     source: Source,
 }

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import array
 import ctypes
+import gc
+import os
 import struct
 import sys
+import weakref
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
@@ -52,7 +55,8 @@ def test_the_methods_of_a_mapping(db: lithify.Db) -> None:
     assert db.setdefault(b"a", b"other") == b"1"
     assert db.setdefault(b"e", b"5") == b"5"
     assert db.pop(b"e") == b"5"
-    assert db.pop(b"e", None) is None
+    assert db.pop(b"e", None) is None and db.pop(b"e", default=7) == 7
+    db.update()
     with pytest.raises(KeyError):
         db.pop(b"e")
     assert db.popitem() == (b"0000", b"x")
@@ -141,6 +145,24 @@ def test_rows_are_there_after_reopening(path: Path) -> None:
         assert db.path == str(path)
 
 
+def test_a_path_in_bytes(path: Path) -> None:
+    with lithify.Db(os.fsencode(path)) as db:
+        assert db.path == str(path)
+        db.checkpoint(os.fsencode(path) + b"-copy")
+    assert lithify.verify(os.fsencode(path))["sound"]
+    lithify.destroy(os.fsencode(path) + b"-copy")
+    assert not path.with_name("db-copy").exists()
+
+
+def test_references_may_be_weak(path: Path) -> None:
+    db = lithify.Db(path)
+    kept = weakref.WeakSet[lithify.Rows]([db, db.column_family("rocks")])
+    assert db in kept
+    del db
+    gc.collect()
+    assert len(kept) == 0
+
+
 def test_limits_are_said(db: lithify.Db) -> None:
     with pytest.raises(lithify.LimitExceededError, match="65"):
         db[b"k" * 70_000] = b""
@@ -198,12 +220,13 @@ def test_texts_and_pointers_are_no_bytes(db: lithify.Db) -> None:
     class Text(str):
         pass
 
-    wide = ctypes.c_wchar * 2
-    unlike: list[Any] = [Text("ab"), wide("a", "b"), (ctypes.c_char_p * 1)(b"ab")]
-    unlike += [(ctypes.py_object * 1)("ab"), (ctypes.c_void_p * 1)(7)]
-    unlike += [array.array("u", "ab")] if sys.version_info < (3, 16) else []
+    kinds: list[Any] = [ctypes.c_wchar * 1, ctypes.c_char_p * 1, ctypes.c_void_p * 1, ctypes.py_object * 1]
+    items: list[Any] = ["a", b"ab", 7, "ab"]
+    unlike: list[Any] = [Text("ab"), *(kind(item) for kind, item in zip(kinds, items, strict=True))]
+    if sys.version_info < (3, 16):
+        unlike.append(array.array("u", "ab"))
     for value in unlike:
-        for call in (lambda: db.put(b"a", value), lambda: db.get(value)):
+        for call in (lambda: db.put(b"a", value), lambda: db[value], lambda: value in db):
             with pytest.raises(TypeError, match="encode") as refused:
                 call()
             assert type(value).__name__ in str(refused.value)
@@ -213,25 +236,27 @@ def test_texts_and_pointers_are_no_bytes(db: lithify.Db) -> None:
 
 
 def test_arrays_of_numpy_are_bytes_unless_they_hold_text_or_pointers(db: lithify.Db) -> None:
-    numpy = pytest.importorskip("numpy")
-    for value in (
+    numpy: Any = pytest.importorskip("numpy")
+    unlike: list[Any] = [
         numpy.str_("ab"),
         numpy.array(["ab"]),
         numpy.array(["ab", b"c"], object),
         numpy.zeros(1, [("size", "i4"), ("name", "U4")]),
         numpy.zeros(1, [("size", "i4"), ("any", object)]),
-    ):
+    ]
+    for value in unlike:
         with pytest.raises(TypeError, match="encode"):
             db[b"a"] = value
     assert not db
-    for value in (
+    alike: list[Any] = [
         numpy.bytes_(b"ab"),
         numpy.array([b"ab"]),
         numpy.arange(3.0)[::2],
         numpy.array([1j]),
         numpy.array([True]),
         numpy.array([("Owu", 7)], [("OuwP", "S3"), ("&", "i4")]),
-    ):
+    ]
+    for value in alike:
         db[b"a"] = value
         assert db[b"a"] == value.tobytes()
 
