@@ -277,9 +277,10 @@ def test_what_a_buffer_raises_is_passed_on(db: lithify.Db) -> None:
             raise self.error
 
     for error in (KeyboardInterrupt(), MemoryError(), ValueError("mine")):
-        for call in (lambda v: db.put(b"a", v), lambda v: db.get(v), lambda v: db.update([(b"a", v)])):
+        value: Any = Interrupted(error)
+        for call in (lambda: db.put(b"a", value), lambda: db[value], lambda: db.update([(b"a", value)])):
             with pytest.raises(type(error)):
-                call(Interrupted(error))
+                call()
 
 
 @pytest.mark.parametrize("rows, size", [(700, 40_000), (70, 1 << 20), (3, 20 << 20)])
