@@ -259,7 +259,7 @@ impl ColumnFamily {
         self.inner.multi_get(&self.family, keys.iter().map(AsRef::as_ref), at)
     }
 
-    /// Whether a key has a value; reads no value.
+    /// Whether a key has a value. It costs what a get costs.
     ///
     /// # Errors
     /// As [`ColumnFamily::get`].
