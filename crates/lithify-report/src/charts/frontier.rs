@@ -51,6 +51,7 @@ pub fn of_arms(
         x: triple(&cost.size),
         y: triple(&cost.cpu),
         label: cost.label.clone(),
+        note: String::new(),
     };
     let name = |number: usize, label: &str| match label {
         "" => series[number].clone(),

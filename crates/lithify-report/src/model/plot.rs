@@ -19,6 +19,15 @@ pub struct Plot {
     pub table: Table,
 }
 
+impl Plot {
+    /// Marks the point of a name, if this is a plot of points that has one.
+    pub fn mark(&mut self, label: &str, note: &str) {
+        let Drawing::Scatter(scatter) = &mut self.drawing else { return };
+        let named = scatter.points.iter_mut().filter(|point| point.label == label);
+        named.for_each(|point| point.note = note.to_owned());
+    }
+}
+
 /// Kinds of plots.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Drawing {
@@ -184,6 +193,9 @@ pub struct Point {
     pub y: [f64; 3],
     /// What it is called where its series has several points; stands at the frontier only.
     pub label: String,
+    /// Why it is marked: it has a ring, and these words behind its name. Empty for others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
 }
 
 impl Scatter {
@@ -219,7 +231,13 @@ mod tests {
     #[test]
     fn the_frontier_holds_what_nothing_beats_in_both() {
         let axis = || Axis { name: String::new(), unit: Unit::Number };
-        let point = |series, x, y| Point { series, x: [x; 3], y: [y; 3], label: String::new() };
+        let point = |series, x, y| Point {
+            series,
+            x: [x; 3],
+            y: [y; 3],
+            label: String::new(),
+            note: String::new(),
+        };
         let points = vec![
             point(0, 3.0, 1.0),
             point(1, 1.0, 3.0),

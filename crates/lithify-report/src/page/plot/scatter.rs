@@ -12,6 +12,10 @@ const BOTTOM: f64 = 42.0;
 const NAME_HEIGHT: f64 = 15.0;
 const NAME_OFF: f64 = 10.0;
 
+/// Around what is marked.
+const RING_RADIUS: f64 = 9.5;
+const RING_ROOM: f64 = 4.0;
+
 /// A rectangle that is taken: left, top, right, bottom.
 type Place = [f64; 4];
 
@@ -57,14 +61,21 @@ pub(super) fn draw(scatter: &Scatter, plot: &Plot, size: Size) -> Drawn {
     for point in &scatter.points {
         let series = plot.series.get(point.series).map_or("", String::as_str);
         let name = if point.label.is_empty() { series } else { &point.label };
+        let name = &match point.note.as_str() {
+            "" => name.to_owned(),
+            note => format!("{name}: {note}"),
+        };
         let mark =
             open_mark(&class(Paint::Series(point.series)), &words(scatter, point, name), size);
         svg.raw(&mark);
         draw_point(&mut svg, point, [&horizontal, &vertical]);
-        if !point.label.is_empty() && !on_frontier(scatter, point) {
+        let is_named = point.label.is_empty() || !point.note.is_empty();
+        if !is_named && !on_frontier(scatter, point) {
             continue;
         }
-        let place = free_place(name, at(point), [left, TOP, right, height - BOTTOM], &taken);
+        let off = if point.note.is_empty() { NAME_OFF } else { NAME_OFF + RING_ROOM };
+        let inside = [left, TOP, right, height - BOTTOM];
+        let place = free_place(name, at(point), off, inside, &taken);
         svg.raw("<g aria-hidden=\"true\">");
         let paint = class(Paint::Series(point.series));
         svg.text(&paint, Anchor::Start, (place[0], place[3] - 4.0), name);
@@ -134,6 +145,9 @@ fn draw_point(svg: &mut Svg, point: &Point, scales: [&Scale; 2]) {
     svg.line("thin", (horizontal.place(point.x[1]), y), (horizontal.place(point.x[2]), y));
     svg.line("thin", (x, vertical.place(point.y[1])), (x, vertical.place(point.y[2])));
     svg.shape(paint, (x, y), 5.5, true);
+    if !point.note.is_empty() {
+        svg.circle("ring", (x, y), RING_RADIUS);
+    }
     svg.raw("</g>");
 }
 
@@ -152,9 +166,9 @@ fn meet(a: &Place, b: &Place) -> bool {
 
 /// A place for a name beside its mark that nothing has taken, inside of the plot; the first one
 /// when there is none.
-fn free_place(name: &str, (x, y): (f64, f64), inside: Place, taken: &[Place]) -> Place {
+fn free_place(name: &str, (x, y): (f64, f64), off: f64, inside: Place, taken: &[Place]) -> Place {
     let (width, half) = (width_of(name), NAME_HEIGHT / 2.0);
-    let (off, far) = (NAME_OFF, NAME_HEIGHT + 4.0);
+    let far = NAME_HEIGHT + off - 6.0;
     let corners = [
         (x + off, y - half),
         (x - off - width, y - half),
@@ -185,7 +199,7 @@ mod tests {
         let marks = [(100.0, 100.0), (125.0, 100.0), (395.0, 150.0)];
         let mut taken: Vec<Place> = marks.iter().map(|mark| around(*mark)).collect();
         for mark in marks {
-            let place = free_place("an-arm", mark, inside, &taken);
+            let place = free_place("an-arm", mark, NAME_OFF, inside, &taken);
             assert!(taken.iter().all(|other| !meet(&place, other)), "{place:?}");
             assert!(place[0] >= 0.0 && place[2] <= 400.0, "{place:?}");
             taken.push(place);
@@ -197,7 +211,7 @@ mod tests {
         let points = |from: f64| {
             [from, 10.0].map(|x| {
                 let label = String::new();
-                Point { series: 0, x: [x; 3], y: [1.0; 3], label }
+                Point { series: 0, x: [x; 3], y: [1.0; 3], label, note: String::new() }
             })
         };
         assert_eq!(domain(&points(1.0), |p| p.x)[0], 0.0);

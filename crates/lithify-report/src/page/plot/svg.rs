@@ -152,15 +152,17 @@ impl Svg {
             Paint::Published => &[(-0.28, -1.5), (0.28, -1.5), (0.28, 1.5), (-0.28, 1.5)],
         };
         if places.is_empty() {
-            let [x, y, radius] = [x, y, radius].map(number);
-            let _ = write!(
-                self.text,
-                "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>"
-            );
-            return;
+            return self.circle(class, (x, y), radius);
         }
         let places: Vec<(f64, f64)> = places.iter().map(|(dx, dy)| at(*dx, *dy)).collect();
         self.path(class, "", &places, true);
+    }
+
+    /// A circle.
+    pub(crate) fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let [x, y, radius] = [x, y, radius].map(number);
+        let _ =
+            write!(self.text, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>");
     }
 }
 
