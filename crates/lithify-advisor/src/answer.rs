@@ -1,6 +1,7 @@
 //! From calls of codecs to advice: sizes with intervals, CPU, costs, the cheapest setting.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lithify::chooser::{Behaviour, Conditions, HOURS_PER_MONTH, Terms, overhead_ratio, price};
@@ -48,6 +49,13 @@ const ASSUMED_LOADS_PER_ROW_MONTH: f64 = 64.0;
 const ASSUMED_HOT: f64 = 0.5;
 
 impl Expectations {
+    /// How often a row may be read.
+    pub const READS_PER_ROW: RangeInclusive<f64> = 0.0..=1e12;
+    /// How many months a row may live.
+    pub const MONTHS: RangeInclusive<f64> = 0.0001..=1200.0;
+    /// How large a database may be.
+    pub const DATABASE_BYTES: RangeInclusive<u64> = 1..=1 << 60;
+
     /// Months that a byte lives.
     pub fn lifetime_months(&self) -> f64 {
         self.months.unwrap_or(1.0)
@@ -120,7 +128,8 @@ pub struct Outcome {
     pub unit_data_bytes: f64,
     /// The share of calls that encode for longer than a millisecond.
     pub long_calls: f64,
-    /// Whether a call takes longer than the prices allow (`call_us`), where that holds something up.
+    /// Whether a call takes longer than the prices allow (`call_us`), where that holds something up, and
+    /// longer than with what one has: where that breaks the limit, the limit chooses nothing.
     pub is_too_long: bool,
     /// What a GB of data costs in its life, in millionths of the currency.
     pub terms: Terms,
@@ -146,6 +155,11 @@ impl Outcome {
     /// What it costs.
     pub fn cost(&self) -> f64 {
         self.terms.total()
+    }
+
+    /// CPU time of encoding one unit: what a call of the codec takes.
+    pub fn unit_encode_us(&self) -> f64 {
+        self.encode_ns * self.unit_data_bytes / 1e3
     }
 
     /// What is advised first: cheap, and no call too long.
@@ -175,6 +189,8 @@ pub struct TargetAdvice {
     pub unsorted: Option<Estimate>,
     /// Settings that time did not allow.
     pub unmeasured: usize,
+    /// Settings whose units do not hold such rows, by their names.
+    pub unfit: Vec<String>,
 }
 
 impl TargetAdvice {
@@ -183,9 +199,23 @@ impl TargetAdvice {
         &self.outcomes[0]
     }
 
-    /// Whether less than half of its settings were measured: the best may not be among them.
+    /// Whether at most half of its settings were measured: the best may not be among them.
     pub fn is_provisional(&self) -> bool {
-        self.unmeasured > self.outcomes.len()
+        self.unmeasured > 0 && self.unmeasured >= self.tried()
+    }
+
+    /// Settings that were measured.
+    pub(crate) fn tried(&self) -> usize {
+        // What it comes with may be there twice, with two choices of upper levels.
+        let twice = self.outcomes.iter().filter(|one| one.has_set_upper).count();
+        self.outcomes.len() + self.unfit.len() - twice
+    }
+
+    /// The cheapest of those that are not advised because their calls are too long, if it is cheaper.
+    pub(crate) fn cheaper_but_too_long(&self) -> Option<&Outcome> {
+        let too_long = self.outcomes.iter().filter(|one| one.is_too_long);
+        let cheapest = too_long.min_by(|a, b| a.cost().total_cmp(&b.cost()))?;
+        (cheapest.cost() * EQUAL_COST < self.best().cost()).then_some(cheapest)
     }
 
     /// What it comes with.
@@ -217,6 +247,7 @@ impl TargetAdvice {
             let is_present = |one: &Outcome| {
                 is_stored(one) && if as_set { has_upper(one) } else { !one.has_set_upper }
             };
+            allow_calls_as_of(&mut self.outcomes, is_present);
             self.outcomes.sort_by(Outcome::rank);
             advise_first(&mut self.outcomes, is_present);
             let is_default = |one: &Outcome| default.as_ref().is_some_and(|of| one.is(of));
@@ -374,7 +405,17 @@ fn calls_of<'a>(setting: &Setting, calls: &'a Calls<'_>) -> Option<&'a [Call]> {
     found.or_else(|| setting.cells.first().and_then(measured)).map(Vec::as_slice)
 }
 
-/// What was measured of a setting, without prices; `None` if nothing was.
+/// Whether at least half of the units fit what the target stores one in.
+fn does_fit(target: &Target, setting: &Setting, calls: &[Call]) -> bool {
+    2 * calls.iter().filter(|call| (target.fits)(setting, call)).count() >= calls.len()
+}
+
+/// Whether a setting was measured, and its units do not hold such rows.
+pub(crate) fn is_unfit(target: &Target, setting: &Setting, calls: &Calls<'_>) -> bool {
+    calls_of(setting, calls).is_some_and(|calls| !does_fit(target, setting, calls))
+}
+
+/// What was measured of a setting, without prices; `None` if nothing was, or it does not fit.
 pub(crate) fn outcome(
     target: &Target,
     setting: &Setting,
@@ -382,6 +423,9 @@ pub(crate) fn outcome(
     basis: &Basis,
 ) -> Option<Outcome> {
     let cell_calls = calls_of(setting, calls)?;
+    if !does_fit(target, setting, cell_calls) {
+        return None;
+    }
     let stored = |call: &Call| (target.stored_bytes)(setting, call, basis);
     let sum = |figure: &dyn Fn(&Call) -> f64| cell_calls.iter().map(figure).sum::<f64>();
     let data_bytes = sum(&|call| call.data_bytes);
@@ -475,10 +519,12 @@ pub fn reprice(
         let costs = [outcome.encode_ns, outcome.decode_ns];
         let size = outcome.unit_data_bytes as usize;
         outcome.terms = terms_of(outcome.bottom.value, costs, size, &conditions, prices);
-        let call_us = outcome.encode_ns * outcome.unit_data_bytes / 1e3;
-        outcome.is_too_long = target.has_short_calls && call_us > f64::from(prices.call_us_max);
+        outcome.is_too_long =
+            target.has_short_calls && outcome.unit_encode_us() > f64::from(prices.call_us_max);
     }
     let default = (target.settings)().into_iter().next();
+    // As the engine's chooser: large rows make every call long, and are not to be stored raw for that.
+    allow_calls_as_of(&mut outcomes, |one| Some(&one.setting) == default.as_ref());
     if target.has_levels {
         let use_of = Use { target, basis, prices, expectations };
         tree::with_levels(&mut outcomes, default.as_ref(), &use_of);
@@ -500,7 +546,16 @@ pub fn reprice(
         collected,
         unsorted: None,
         unmeasured,
+        unfit: Vec::new(),
     })
+}
+
+/// Lets calls take as long as those of what one has.
+fn allow_calls_as_of(outcomes: &mut [Outcome], is_had: impl Fn(&Outcome) -> bool) {
+    let had = outcomes.iter().find(|one| is_had(one)).map(Outcome::unit_encode_us);
+    for outcome in outcomes {
+        outcome.is_too_long &= had.is_none_or(|had_us| outcome.unit_encode_us() > had_us);
+    }
 }
 
 /// Puts first what is advised of settings that cost the same: what one has anyway, else what takes the

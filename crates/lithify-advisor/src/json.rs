@@ -92,6 +92,7 @@ struct Target {
     best: String,
     default: Option<String>,
     unmeasured_settings: usize,
+    unfit_settings: Vec<String>,
     settings: Vec<Setting>,
 }
 
@@ -202,6 +203,7 @@ fn of_target(advice: &TargetAdvice, all: &Advice) -> Target {
         best: advice.best().setting.name(),
         default: advice.default_outcome().map(|outcome| outcome.name()),
         unmeasured_settings: advice.unmeasured,
+        unfit_settings: advice.unfit.clone(),
         settings: advice.outcomes.iter().map(setting).collect(),
     }
 }

@@ -15,6 +15,7 @@
 //! 1. 64 evenly spaced places of the data are read, and the order of their rows is tested.
 //! 2. Where a database has them in another order, one pass over the data collects places of it.
 //! 3. Codecs are called on units of all places, a third of them held out.
+//!    Targets take turns, so that each gets an answer..
 //! 4. Every setting gets a size, CPU times and a cost. The cheapest is the advice.
 //! 5. While there is time and an interval is too wide, twice as many places are looked at.
 //!
@@ -43,6 +44,7 @@ pub mod screen;
 mod study;
 pub mod targets;
 pub mod tree;
+mod turns;
 pub mod units;
 mod unknown;
 mod watch;

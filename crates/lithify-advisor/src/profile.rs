@@ -210,7 +210,8 @@ fn advice_of(
     let without = settings.len().saturating_sub(outcomes.len());
     let unmeasured = saved["unmeasured_settings"].as_u64().map_or(without, |count| count as usize);
     let (prices, expectations) = (&request.prices, &request.expectations);
-    reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)
+    let advice = reprice(target, outcomes, unmeasured, collected, basis, prices, expectations)?;
+    Some(TargetAdvice { unfit: texts(&saved["unfit_settings"]), ..advice })
 }
 
 fn outcome_of(setting: &Setting, saved: &Value) -> Option<Outcome> {

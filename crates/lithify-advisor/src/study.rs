@@ -9,7 +9,8 @@ use lithify::codec::CodecId;
 
 use crate::Request;
 use crate::answer::{
-    Advice, Calls, CellKey, Course, DataFacts, Outcome, TargetAdvice, cell_key, outcome, reprice,
+    Advice, Calls, CellKey, Course, DataFacts, Outcome, TESTED_PLACES, TargetAdvice, cell_key,
+    is_unfit, outcome, reprice,
 };
 use crate::error::Result;
 use crate::estimate::Estimate;
@@ -22,6 +23,7 @@ use crate::sample::{
 };
 use crate::targets::{Basis, Setting, Target};
 use crate::tree::{self, Use};
+use crate::turns::{Turn, group_of};
 use crate::units::{Shape, Unit, cut};
 use crate::unknown::{is_little, unknown};
 use crate::watch::{Early, Watch};
@@ -70,6 +72,17 @@ pub(crate) struct Study<'a> {
     is_thorough: bool,
     /// What may be taken beyond the time, so that something is known.
     grace: Duration,
+    /// Cells that are measured of those that are to be.
+    progress: [u64; 2],
+}
+
+/// When measuring ends, from the start of the study.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// No cell begins later.
+    share: Duration,
+    /// No call of a codec does.
+    end: Duration,
 }
 
 impl<'a> Study<'a> {
@@ -112,6 +125,7 @@ impl<'a> Study<'a> {
             basis,
             is_thorough: basis.data_bytes <= SMALL_BYTES,
             grace: Duration::ZERO,
+            progress: [0; 2],
         };
         study.sort(watch)?;
         Ok(study)
@@ -158,14 +172,14 @@ impl<'a> Study<'a> {
         target.settings_beside(self.source.present().as_ref())
     }
 
-    /// Which cells are measured first: what the data are set to, then what most people use.
-    fn rank(&self, cell: &Cell) -> u32 {
-        if self.set.contains(cell) { 0 } else { rank(cell) }
-    }
-
     /// What is left of the time.
     fn left(&self) -> Duration {
-        (self.request.time + self.grace).saturating_sub(self.began.elapsed())
+        self.limits().end.saturating_sub(self.began.elapsed())
+    }
+
+    /// The end of the time.
+    fn limits(&self) -> Limits {
+        Limits { share: Duration::MAX, end: self.request.time.saturating_add(self.grace) }
     }
 
     /// Makes what is left [`GRACE`] at least.
@@ -177,32 +191,66 @@ impl<'a> Study<'a> {
         self.left().is_zero() || watch.is_hurried()
     }
 
-    /// Measures every setting on the first places.
+    /// Measures settings of all targets on the first places, each target in its turn.
     pub(crate) fn measure(&mut self, watch: &dyn Watch) -> Result<()> {
-        let mut cells: BTreeMap<Order, Vec<Cell>> = BTreeMap::new();
-        for target in self.targets {
-            let of_order = cells.entry(self.sampled_order(target)).or_default();
-            for cell in self.settings(target).into_iter().flat_map(|setting| setting.cells) {
-                if !of_order.contains(&cell) {
-                    of_order.push(cell);
-                }
-            }
-        }
-        if let Some(order) = cells.keys().next().copied() {
+        let mut turns: Vec<Turn> = (self.targets.iter())
+            .map(|target| Turn::of(self.settings(target), &self.set, self.sampled_order(target)))
+            .collect();
+        if let Some(order) = turns.iter().map(|turn| turn.order).min() {
             // What is said of the data themselves.
-            let facts = [4, 64].map(|kib| facts_cell(kib << 10));
-            let of_order = cells.entry(order).or_default();
-            of_order.extend(
-                facts.into_iter().filter(|cell| !of_order.contains(cell)).collect::<Vec<_>>(),
-            );
+            turns.push(Turn::of_cells([4, 64].map(|kib| facts_cell(kib << 10)).to_vec(), order));
         }
         // Reading took what there was: without more, the cheapest would be what is measured first.
         if self.input.is_short {
             self.allow_grace();
         }
-        self.measure_cells(&cells, PLACES_MIN, watch)?;
+        let all = turns.iter().flat_map(|turn| turn.keys());
+        self.progress = [0, all.collect::<BTreeSet<_>>().len() as u64];
+        let mut before = None;
+        while let Some(turn) = self.next_turn(&mut turns, watch) {
+            if before.replace(turn.rank()) != Some(turn.rank()) {
+                self.tell_early(watch);
+            }
+            let began = Instant::now();
+            self.take(turn, watch)?;
+            turn.spent += began.elapsed();
+        }
+        self.tell_early(watch);
         self.grace = Duration::ZERO;
         self.measure_unsorted(watch)
+    }
+
+    /// The turn of whoever has had the least of the time. Once that is over, of who has no answer yet.
+    fn next_turn<'t>(&self, turns: &'t mut [Turn], watch: &dyn Watch) -> Option<&'t mut Turn> {
+        for turn in turns.iter_mut() {
+            let by_cell = self.measured.get(&turn.order);
+            turn.forget(|cell| by_cell.is_some_and(|all| all.contains_key(&cell_key(cell))));
+        }
+        if watch.is_hurried() && !self.measured.is_empty() {
+            return None;
+        }
+        let is_over = self.is_over(watch);
+        let has_next = |turn: &&mut Turn| if is_over { turn.is_needy() } else { !turn.is_done() };
+        let open: Vec<&mut Turn> = turns.iter_mut().filter(has_next).collect();
+        let share = self.left() / open.len().max(1) as u32;
+        let next = open.into_iter().min_by_key(|turn| turn.spent)?;
+        next.share = share;
+        Some(next)
+    }
+
+    /// Measures the next cells of a turn as long as its share of the time lasts. Once that is over, those that
+    /// are needed, on a few places.
+    fn take(&mut self, turn: &Turn, watch: &dyn Watch) -> Result<()> {
+        if !self.is_over(watch) {
+            let share = self.began.elapsed() + turn.share;
+            let limits = Limits { share, ..self.limits() };
+            return self.measure_group(turn.order, &turn.next(), PLACES_MIN, limits, watch);
+        }
+        let limits = Limits { share: Duration::MAX, end: Duration::MAX };
+        for cell in &turn.needed {
+            self.measure_group(turn.order, &[*cell], TESTED_PLACES, limits, watch)?;
+        }
+        Ok(())
     }
 
     /// Measures in the order of the input what is advised for an order that only sampled rows are in.
@@ -291,49 +339,60 @@ impl<'a> Study<'a> {
         places: usize,
         watch: &dyn Watch,
     ) -> Result<()> {
-        let total: usize = cells.values().map(Vec::len).sum();
-        let mut done = 0;
-        let mut ranks: Vec<(u32, Order, Shape, usize)> = Vec::new();
+        self.progress = [0, cells.values().map(Vec::len).sum::<usize>() as u64];
+        let mut groups: BTreeMap<(u32, Order, Shape, usize), Vec<Cell>> = BTreeMap::new();
         for (order, cells) in cells {
-            ranks.extend(
-                cells.iter().map(|cell| (self.rank(cell), *order, cell.shape, cell.size_bytes)),
-            );
+            for cell in cells {
+                let (rank, shape, size_bytes) = group_of(cell);
+                groups.entry((rank, *order, shape, size_bytes)).or_default().push(*cell);
+            }
         }
-        ranks.sort_unstable();
-        ranks.dedup();
-        let mut before = ranks.first().map(|first| first.0);
-        for (rank_of, order, shape, size_bytes) in ranks {
-            if before.replace(rank_of) != Some(rank_of) {
+        let mut before = groups.keys().next().map(|first| first.0);
+        for ((rank, order, ..), group) in groups {
+            if before.replace(rank) != Some(rank) {
                 self.tell_early(watch);
             }
             // What has been measured is an answer; the rest is told.
             if self.is_over(watch) && !self.measured.is_empty() {
                 break;
             }
-            let is_of_group = |cell: &&Cell| {
-                (self.rank(cell), cell.shape, cell.size_bytes) == (rank_of, shape, size_bytes)
-            };
-            let group: Vec<Cell> = cells[&order].iter().filter(is_of_group).copied().collect();
-            let units = self.units(order, shape, size_bytes, places)?;
-            let numbered: Vec<(usize, &Unit)> =
-                units.iter().map(|(place, unit)| (*place, unit)).collect();
-            for cell in group {
-                if self.is_over(watch) && !self.measured.is_empty() {
-                    break;
-                }
-                // Something has to be known: the first cell is measured as a whole.
-                let (is_first, left, began) =
-                    (self.measured.is_empty(), self.left(), Instant::now());
-                let goes_on = || is_first || (began.elapsed() < left && !watch.is_hurried());
-                let measured = self.bench.measure(&cell, &numbered, &goes_on)?;
-                let Some(measured) = measured else { break };
-                self.measured.entry(order).or_default().insert(cell_key(&cell), measured.calls);
-                done += 1;
-                watch.hear("measuring codecs", done as u64, total as u64)?;
-            }
-            self.places.insert(order, places.min(self.sample(order).places.len()));
+            self.measure_group(order, &group, places, self.limits(), watch)?;
         }
         self.tell_early(watch);
+        Ok(())
+    }
+
+    /// Measures cells that the same units are cut for, until a limit.
+    fn measure_group(
+        &mut self,
+        order: Order,
+        group: &[Cell],
+        places: usize,
+        limits: Limits,
+        watch: &dyn Watch,
+    ) -> Result<()> {
+        let Some(first) = group.first() else { return Ok(()) };
+        let units = self.units(order, first.shape, first.size_bytes, places)?;
+        let numbered: Vec<(usize, &Unit)> =
+            units.iter().map(|(place, unit)| (*place, unit)).collect();
+        for cell in group {
+            let (is_first, began) = (self.measured.is_empty(), self.began);
+            let is_over = began.elapsed() >= limits.share.min(limits.end) || watch.is_hurried();
+            if is_over && !is_first {
+                break;
+            }
+            // Something has to be known: the first cell is measured as a whole.
+            let goes_on = || is_first || (began.elapsed() < limits.end && !watch.is_hurried());
+            let measured = self.bench.measure(cell, &numbered, &goes_on)?;
+            let Some(measured) = measured else { break };
+            self.measured.entry(order).or_default().insert(cell_key(cell), measured.calls);
+            let [done, total] = &mut self.progress;
+            *done += 1;
+            watch.hear("measuring codecs", *done, *total)?;
+        }
+        let looked_at = places.min(self.sample(order).places.len());
+        let known = self.places.entry(order).or_default();
+        *known = looked_at.max(*known);
         Ok(())
     }
 
@@ -412,7 +471,8 @@ impl<'a> Study<'a> {
             Collected::OfSampledRows => self.unsorted(target, &advice),
             _ => None,
         };
-        Some(TargetAdvice { unsorted, ..advice })
+        let unfit = settings.iter().filter(|one| is_unfit(target, one, &calls));
+        Some(TargetAdvice { unsorted, unfit: unfit.map(Setting::name).collect(), ..advice })
     }
 
     /// What the cheapest stores of rows as they come.
@@ -494,20 +554,6 @@ fn facts_cell(size_bytes: usize) -> Cell {
     let compression =
         Compression { codec: CodecId::Zstd, effort: 3, encoder: lithify::Encoder::Reference };
     Cell { shape: Shape::Bytes, size_bytes, compression, dictionary_bytes: 0 }
-}
-
-/// Which cells come first of those that the data are not set to: what most people use, then by what
-/// they take.
-fn rank(cell: &Cell) -> u32 {
-    let Compression { codec, effort, .. } = cell.compression;
-    let dear = match (codec, effort) {
-        (CodecId::None | CodecId::Snappy | CodecId::Lz4, ..=1) => 0,
-        (CodecId::Zstd, ..=3) => 0,
-        (CodecId::Zlib, ..=6) | (CodecId::Zstd, ..=6) | (CodecId::Lz4, _) => 1,
-        (CodecId::Zstd, ..=12) => 2,
-        _ => 3,
-    };
-    dear + u32::from(cell.dictionary_bytes > 0)
 }
 
 /// Bits a byte by the frequency of each byte alone.

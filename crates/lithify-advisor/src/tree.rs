@@ -132,7 +132,8 @@ fn with_upper(
         let cost = |one: &&Outcome| part.terms(one, use_of).total();
         let is_one = |one: &&Outcome| {
             let Setting { compression, size_bytes: size, dictionary_bytes, .. } = one.setting;
-            dictionary_bytes == 0 && size == size_bytes && may_be(compression)
+            let is_allowed = upper.is_some() || !one.is_too_long;
+            dictionary_bytes == 0 && size == size_bytes && may_be(compression) && is_allowed
         };
         measured.iter().filter(is_one).min_by(|a, b| cost(a).total_cmp(&cost(b)))
     };

@@ -4,8 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, NONE, SNAPPY, Setting, Target, any_above, every, no_other_forms,
-    rounded_up, zlib, zstd,
+    Advised, Basis, LZ4, NONE, SNAPPY, Setting, Target, always_fits, any_above, every,
+    no_other_forms, rounded_up, zlib, zstd,
 };
 use crate::measure::{Call, Cell};
 use crate::sample::Order;
@@ -31,6 +31,7 @@ pub(super) const INNODB: Target = Target {
     has_short_calls: false,
     settings: innodb_settings,
     stored_bytes: innodb_stored,
+    fits: always_fits,
     index_entry_bytes: |basis| basis.key_bytes + 9.0,
     snippet: innodb_snippet,
     other_forms: no_other_forms,
@@ -71,8 +72,8 @@ fn innodb_snippet(advised: &Advised<'_>) -> Vec<String> {
         }
         codec => vec![
             "ROW_FORMAT=DYNAMIC PAGE_COMPRESSED=1".to_owned(),
-            format!("and for the server: innodb_compression_algorithm={}", codec.name()),
-            format!("plugin_load_add=provider_{}", codec.name()),
+            format!("my.cnf: innodb_compression_algorithm={}", codec.name()),
+            format!("my.cnf: plugin_load_add=provider_{}", codec.name()),
         ],
     }
 }
@@ -88,6 +89,7 @@ pub(super) const INNODB_COMPRESSED: Target = Target {
     has_short_calls: false,
     settings: innodb_compressed_settings,
     stored_bytes: innodb_compressed_stored,
+    fits: innodb_compressed_fits,
     index_entry_bytes: |basis| basis.key_bytes + 9.0,
     snippet: innodb_compressed_snippet,
     other_forms: no_other_forms,
@@ -106,15 +108,33 @@ fn innodb_compressed_settings() -> Vec<Setting> {
     settings
 }
 
-/// A page fits if its rows leave room for the log of changes and the directory, about an eighth. One
-/// that does not fit is split: its parts are emptier, as 29.3 MB in slots of 4 KiB showed where pages
-/// took 5.6 KiB.
+/// A compressed page leaves room for the log of changes and the directory, about an eighth.
+fn slot_bytes_needed(call: &Call) -> f64 {
+    f64::from(call.encoded_bytes) * 1.14
+}
+
+/// Whether a row is longer than a page: it is a stream of its own, in as many slots as that takes.
+fn is_stream(setting: &Setting, call: &Call) -> bool {
+    call.unit_bytes as usize > setting.size_bytes
+}
+
+/// Half of a page fits: split once, it is stored.
+fn innodb_compressed_fits(setting: &Setting, call: &Call) -> bool {
+    let slot = setting.slot_bytes as f64;
+    setting.compression == NONE || is_stream(setting, call) || slot_bytes_needed(call) <= 2.0 * slot
+}
+
+/// A page that does not fit is split: its parts are emptier, as 29.3 MB in slots of 4 KiB showed where
+/// pages took 5.6 KiB.
 fn innodb_compressed_stored(setting: &Setting, call: &Call, _: &Basis) -> f64 {
     if setting.compression == NONE {
         return page_bytes(setting, call) * INNER_PAGES;
     }
     let slot = setting.slot_bytes as f64;
-    let needed = f64::from(call.encoded_bytes) * 1.14;
+    if is_stream(setting, call) {
+        return rounded_up(f64::from(call.encoded_bytes), slot) * INNER_PAGES;
+    }
+    let needed = slot_bytes_needed(call);
     let slots = if needed <= slot { 1.0 } else { (needed * SPLIT_PAGES / slot).max(1.5) };
     // More than twice the page it began with is worth nothing: the next slot is smaller.
     (slots * slot).min(2.0 * page_bytes(setting, call)) * INNER_PAGES
@@ -138,6 +158,7 @@ pub(super) const WIREDTIGER: Target = Target {
     has_short_calls: false,
     settings: wiredtiger_settings,
     stored_bytes: wiredtiger_stored,
+    fits: always_fits,
     index_entry_bytes: |basis| basis.key_bytes + 10.0,
     snippet: wiredtiger_snippet,
     other_forms: no_other_forms,
@@ -200,8 +221,8 @@ fn wiredtiger_snippet(advised: &Advised<'_>) -> Vec<String> {
     let codec = setting.compression.codec.name();
     let mut lines =
         vec![format!("block_compressor={codec},leaf_page_max={}KB", setting.size_bytes >> 10)];
-    // Not an option of the table; 3 without it.
-    if setting.compression.codec == CodecId::Zstd && setting.compression.effort != 3 {
+    // Not an option of the table. Versions differ in what it is without this.
+    if setting.compression.codec == CodecId::Zstd {
         let effort = setting.compression.effort;
         let builtin = "builtin_extension_config={zstd={compression_level=";
         lines.push(format!("wiredtiger_open: {builtin}{effort}}}}}"));
@@ -221,6 +242,7 @@ pub(super) const MONGODB: Target = Target {
     has_short_calls: false,
     settings: mongodb_settings,
     stored_bytes: wiredtiger_stored,
+    fits: always_fits,
     index_entry_bytes: |_| 18.0,
     snippet: mongodb_snippet,
     other_forms: no_other_forms,
@@ -243,7 +265,8 @@ fn mongodb_snippet(advised: &Advised<'_>) -> Vec<String> {
          \"block_compressor={codec},leaf_page_max={kib}KB\"}}}}}})"
     )];
     if compression.codec == CodecId::Zstd && compression.effort != 6 {
-        lines.push(format!("engineConfig: {{zstdCompressionLevel: {}}}", compression.effort));
+        let option = format!("{{zstdCompressionLevel: {}}}", compression.effort);
+        lines.push(format!("mongod.conf: storage: {{wiredTiger: {{engineConfig: {option}}}}}"));
     }
     lines
 }

@@ -3,8 +3,8 @@
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, LZ4HC, NONE, SNAPPY, Setting, Target, any_above, every, no_other_forms,
-    zlib, zstd,
+    Advised, Basis, LZ4, LZ4HC, NONE, SNAPPY, Setting, Target, always_fits, any_above, every,
+    no_other_forms, zlib, zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -21,13 +21,17 @@ pub(super) const CASSANDRA: Target = Target {
     has_short_calls: false,
     settings: cassandra_settings,
     stored_bytes: chunk_stored,
+    fits: always_fits,
     index_entry_bytes: |_| 8.0,
     snippet: cassandra_snippet,
     other_forms: no_other_forms,
-    note: "ALTER TABLE ks.t WITH … reaches new files; nodetool upgradesstables -a rewrites the others. \
-           Each chunk takes 8 bytes of memory.",
+    note: "It reaches new files; nodetool upgradesstables -a rewrites the others. Each chunk takes 8 bytes \
+           of memory. Flushes use lz4 for zstd, deflate and lz4 high (flush_compression: fast).",
     source: "Cassandra 5.0: CompressedSequentialWriter.java; the map was taken by cassandra-all 5.0.9",
 };
+
+/// Before the map of a table.
+const ALTER: &str = "ALTER TABLE ks.t WITH compression = ";
 
 fn cassandra_settings() -> Vec<Setting> {
     let codecs = [NONE, SNAPPY, LZ4, LZ4HC, zlib(6), zstd(1), zstd(3), zstd(6), zstd(9)];
@@ -48,7 +52,7 @@ fn cassandra_snippet(advised: &Advised<'_>) -> Vec<String> {
     let chunk = format!("'chunk_length_in_kb': '{}'", size_bytes >> 10);
     let effort = compression.effort;
     let class = match compression.codec {
-        CodecId::None => return vec!["compression = {'enabled': 'false'}".to_owned()],
+        CodecId::None => return vec![format!("{ALTER}{{'enabled': 'false'}}")],
         CodecId::Snappy => "'class': 'SnappyCompressor'".to_owned(),
         CodecId::Zlib => "'class': 'DeflateCompressor'".to_owned(),
         CodecId::Zstd => format!("'class': 'ZstdCompressor', 'compression_level': '{effort}'"),
@@ -58,7 +62,7 @@ fn cassandra_snippet(advised: &Advised<'_>) -> Vec<String> {
         ),
         _ => "'class': 'LZ4Compressor'".to_owned(),
     };
-    vec![format!("compression = {{{class}, {chunk}}}")]
+    vec![format!("{ALTER}{{{class}, {chunk}}}")]
 }
 
 pub(super) const SCYLLA: Target = Target {
@@ -72,6 +76,7 @@ pub(super) const SCYLLA: Target = Target {
     has_short_calls: true,
     settings: scylla_settings,
     stored_bytes: chunk_stored,
+    fits: always_fits,
     index_entry_bytes: |_| 8.0,
     snippet: scylla_snippet,
     other_forms: no_other_forms,
@@ -99,7 +104,7 @@ fn scylla_settings() -> Vec<Setting> {
 fn scylla_snippet(advised: &Advised<'_>) -> Vec<String> {
     let Setting { compression, size_bytes, dictionary_bytes, .. } = advised.setting;
     let class = match (compression.codec, *dictionary_bytes > 0) {
-        (CodecId::None, _) => return vec!["compression = {'sstable_compression': ''}".to_owned()],
+        (CodecId::None, _) => return vec![format!("{ALTER}{{'sstable_compression': ''}}")],
         (CodecId::Snappy, _) => "SnappyCompressor",
         (CodecId::Zlib, _) => "DeflateCompressor",
         (CodecId::Zstd, false) => "ZstdCompressor",
@@ -113,7 +118,7 @@ fn scylla_snippet(advised: &Advised<'_>) -> Vec<String> {
     };
     let kib = size_bytes >> 10;
     vec![format!(
-        "compression = {{'sstable_compression': '{class}', 'chunk_length_in_kb': '{kib}'{effort}}}"
+        "{ALTER}{{'sstable_compression': '{class}', 'chunk_length_in_kb': '{kib}'{effort}}}"
     )]
 }
 
@@ -133,12 +138,12 @@ mod tests {
         let cassandra = text(&CASSANDRA, zstd(3));
         assert_eq!(
             cassandra,
-            "compression = {'class': 'ZstdCompressor', 'compression_level': '3', \
-             'chunk_length_in_kb': '16'}"
+            "ALTER TABLE ks.t WITH compression = {'class': 'ZstdCompressor', \
+             'compression_level': '3', 'chunk_length_in_kb': '16'}"
         );
         assert!(!text(&CASSANDRA, LZ4HC).contains("sstable_compression"));
         assert!(!text(&SCYLLA, zstd(3)).contains("'class'"));
-        assert_eq!(text(&CASSANDRA, NONE), "compression = {'enabled': 'false'}");
-        assert_eq!(text(&SCYLLA, NONE), "compression = {'sstable_compression': ''}");
+        assert_eq!(text(&CASSANDRA, NONE), format!("{ALTER}{{'enabled': 'false'}}"));
+        assert_eq!(text(&SCYLLA, NONE), format!("{ALTER}{{'sstable_compression': ''}}"));
     }
 }

@@ -4,8 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, NONE, Setting, Target, any_above, every, no_other_forms, rounded_up, zlib,
-    zstd,
+    Advised, Basis, LZ4, NONE, Setting, Target, always_fits, any_above, every, no_other_forms,
+    rounded_up, zlib, zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -31,6 +31,7 @@ pub(super) const BTRFS: Target = Target {
     has_short_calls: false,
     settings: btrfs_settings,
     stored_bytes: btrfs_stored,
+    fits: always_fits,
     index_entry_bytes: |_| 78.0,
     snippet: btrfs_snippet,
     other_forms: no_other_forms,
@@ -78,6 +79,7 @@ pub(super) const ZFS: Target = Target {
     has_short_calls: false,
     settings: zfs_settings,
     stored_bytes: zfs_stored,
+    fits: always_fits,
     index_entry_bytes: |_| 128.0,
     snippet: zfs_snippet,
     other_forms: no_other_forms,

@@ -4,8 +4,8 @@ use lithify::Compression;
 use lithify::codec::CodecId;
 
 use super::{
-    Advised, Basis, LZ4, LZ4HC, NONE, OtherForms, SNAPPY, Setting, Target, any_above, every,
-    no_other_forms, zlib, zstd,
+    Advised, Basis, LZ4, LZ4HC, NONE, OtherForms, SNAPPY, Setting, Target, always_fits, any_above,
+    every, no_other_forms, zlib, zstd,
 };
 use crate::measure::Call;
 use crate::sample::Order;
@@ -27,6 +27,7 @@ pub(super) const LITHIFY: Target = Target {
     has_short_calls: true,
     settings: lithify_settings,
     stored_bytes: lithify_stored,
+    fits: always_fits,
     index_entry_bytes: |basis| 60.0 + 2.0 * basis.key_bytes,
     snippet: lithify_snippet,
     other_forms: lithify_rust,
@@ -94,6 +95,7 @@ pub(super) const ROCKSDB: Target = Target {
     has_short_calls: false,
     settings: rocksdb_settings,
     stored_bytes: rocksdb_stored,
+    fits: always_fits,
     index_entry_bytes: |basis| basis.key_bytes.min(16.0) + 8.0,
     snippet: rocksdb_snippet,
     other_forms: rocksdb_other_forms,
@@ -237,6 +239,7 @@ pub(super) const MYROCKS: Target = Target {
     has_short_calls: false,
     settings: myrocks_settings,
     stored_bytes: rocksdb_stored,
+    fits: always_fits,
     index_entry_bytes: |basis| basis.key_bytes.min(16.0) + 8.0,
     snippet: myrocks_snippet,
     other_forms: no_other_forms,

@@ -141,6 +141,8 @@ pub struct Target {
     pub settings: fn() -> Vec<Setting>,
     /// Bytes on disk for a unit, with what belongs to it: index, checksum, rounding.
     pub stored_bytes: fn(&Setting, &Call, &Basis) -> f64,
+    /// Whether a unit fits what it is stored in, at least in two parts.
+    pub fits: fn(&Setting, &Call) -> bool,
     /// Bytes of memory for each unit: its entry in an index that is kept there.
     pub index_entry_bytes: fn(&Basis) -> f64,
     /// The text to paste, line by line.
@@ -230,6 +232,11 @@ const fn zstd(effort: i32) -> Compression {
 
 /// For targets whose levels have efforts of their own, or that have no levels.
 fn any_above(_: Compression, _: Compression) -> bool {
+    true
+}
+
+/// For targets that store units of any size.
+fn always_fits(_: &Setting, _: &Call) -> bool {
     true
 }
 
