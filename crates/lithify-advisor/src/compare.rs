@@ -1,21 +1,21 @@
 //! Two data sets, or two days of one: whether the advice for the first still holds for the second.
 
-use std::fmt::Write;
-
 use lithify_report::figure::bytes;
 use lithify_report::printable;
 
 use crate::answer::{Advice, EQUAL_COST, Outcome, TargetAdvice};
+use crate::columns::{Column, Row, table, wrapped};
 use crate::error::{AdviseError, Result};
 use crate::input::OWN_KEYS;
 use crate::sample::Order;
 use crate::screen::rows_of;
 
-/// What each is like, and for every target what its setting for `before` comes to `now`.
+/// What each is like, and for every target what its setting for `before` comes to `now`, on a screen of
+/// so many columns.
 ///
 /// # Errors
 /// They have no target in common, or their rows have other orders.
-pub fn render(before: &Advice, now: &Advice) -> Result<String> {
+pub fn render(before: &Advice, now: &Advice, columns: usize) -> Result<String> {
     let pairs: Vec<(&TargetAdvice, &TargetAdvice)> = (now.targets.iter())
         .filter_map(|now| {
             let is_it = |one: &&TargetAdvice| one.target.name == now.target.name;
@@ -37,19 +37,15 @@ pub fn render(before: &Advice, now: &Advice) -> Result<String> {
     }
     let mut text = verdict(&pairs, before, now);
     text.push('\n');
-    about(&mut text, "before", before);
-    about(&mut text, "now", now);
-    let _ = writeln!(
-        text,
-        "\n{:<18} {:<20} {:>14} {:>10}  what to do",
-        format!("For ({})", now.goal),
-        "advised before",
-        "of raw before",
-        "now"
-    );
-    for (before, now) in pairs {
-        line(&mut text, before, now);
-    }
+    about(&mut text, "before", before, columns);
+    about(&mut text, "now", now, columns);
+    text.push('\n');
+    let goal = format!("For ({})", now.goal);
+    let of_table =
+        [(goal.as_str(), 0), ("advised before", 1), ("of raw\nbefore", 2), ("of raw\nnow", 3)]
+            .map(|(heading, place)| Column { heading, place, has_names: place < 2 });
+    let rows: Vec<Row> = pairs.into_iter().map(|(before, now)| row(before, now)).collect();
+    table(&mut text, &of_table, &rows, "what to do", [0, columns]);
     Ok(printable(&text))
 }
 
@@ -90,7 +86,7 @@ fn verdict(pairs: &[(&TargetAdvice, &TargetAdvice)], before: &Advice, now: &Advi
     text
 }
 
-fn about(text: &mut String, when: &str, advice: &Advice) {
+fn about(text: &mut String, when: &str, advice: &Advice, columns: usize) {
     let data = &advice.data;
     let rows = match data.input.has_rows {
         true => format!(", {}", rows_of(data)),
@@ -100,7 +96,8 @@ fn about(text: &mut String, when: &str, advice: &Advice) {
         format!(", {:.0} % of it does not shrink", share * 100.0)
     });
     let (size, entropy) = (bytes(data.input.data_bytes), data.entropy_bits);
-    let _ = writeln!(text, "{when:<8} {}: {size}{rows}, {entropy:.1} bits a byte{hard}", data.path);
+    let about = format!("{}: {size}{rows}, {entropy:.1} bits a byte{hard}", data.path);
+    wrapped(text, &format!("{when:<8} "), &about, columns);
 }
 
 /// What becomes of the setting that was advised before.
@@ -130,7 +127,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-fn line(text: &mut String, before: &TargetAdvice, now: &TargetAdvice) {
+fn row(before: &TargetAdvice, now: &TargetAdvice) -> Row {
     let (old, best) = (before.best(), now.best());
     let (ratio, what) = match Kept::of(before, now) {
         Kept::Good(outcome) => (format!("{:.3}", outcome.ratio.value), "keep it".to_owned()),
@@ -143,11 +140,7 @@ fn line(text: &mut String, before: &TargetAdvice, now: &TargetAdvice) {
             ("-".to_owned(), format!("{} now; the other was not measured", best.name()))
         }
     };
-    let _ = writeln!(
-        text,
-        "{:<18} {:<20} {:>14.3} {ratio:>10}  {what}",
-        now.target.name,
-        old.name(),
-        old.ratio.value
-    );
+    let cells =
+        vec![now.target.name.to_owned(), old.name(), format!("{:.3}", old.ratio.value), ratio];
+    Row { cells, words: what }
 }

@@ -28,6 +28,7 @@
 
 pub mod answer;
 pub mod check;
+mod columns;
 pub mod compare;
 mod error;
 pub mod estimate;
@@ -130,7 +131,17 @@ const INSTEAD: &[(&[&str], &str)] = &[
     ),
     (&["mongo"], "MongoDB is mongodb"),
     (&["scylladb"], "Scylla is scylla"),
-    (&["postgres", "postgresql", "pg"], "PostgreSQL is not among the targets"),
+    (
+        &["postgres", "postgresql", "pg"],
+        "PostgreSQL is not among the targets: it compresses values of more than 2 KB, and no pages; \
+         btrfs or zfs can hold its files",
+    ),
+    (
+        &["clickhouse", "duckdb", "parquet"],
+        "it compresses columns, of which blocks of rows tell nothing",
+    ),
+    (&["kafka-streams", "flink", "tikv", "tidb"], "its state is in RocksDB: rocksdb"),
+    (&["kafka"], "Kafka compresses batches of its producers, which are not among the targets"),
     (&["sqlite", "sqlite3"], "SQLite compresses nothing"),
 ];
 

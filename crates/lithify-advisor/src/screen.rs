@@ -7,6 +7,7 @@ use lithify_report::figure::{bytes, duration, figure};
 use lithify_report::printable;
 
 use crate::answer::{Advice, DataFacts, EQUAL_COST, Outcome, TESTED_PLACES, TargetAdvice};
+use crate::columns::{Column, Row, table, wrapped};
 use crate::estimate::Estimate;
 use crate::input::Present;
 use crate::sample::{Collected, WHOLE_BYTES};
@@ -20,6 +21,8 @@ const FOUND_MAX: usize = 3;
 /// Lines of a screen.
 const LINES_MAX: usize = 40;
 
+/// Shares are shown in steps of a tenth of a percent.
+const SHOWN_STEP: f64 = 0.001;
 /// An interval of more than half the figure tells nothing of it.
 const HELD_OUT_MAX: f64 = 0.5;
 
@@ -63,7 +66,7 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
             with_table(&mut text, target, advice, room, columns);
         }
     } else {
-        overview(&mut text, advice);
+        overview(&mut text, advice, columns);
     }
     // Parts begin with an empty line, and the first one needs none.
     let mut text = text.trim_start_matches('\n').to_owned();
@@ -80,13 +83,6 @@ fn render_in(room: Room, advice: &Advice, columns: usize) -> String {
         unknown.into_iter().for_each(|line| wrapped(&mut text, "- ", line, columns));
     }
     text
-}
-
-/// Adds words in lines, which begin below the first one's.
-fn wrapped(text: &mut String, first: &str, words: &str, columns: usize) {
-    let indent = first.chars().count();
-    let lines = lithify::inspect::wrapped(first, words.split_whitespace(), indent, columns);
-    let _ = writeln!(text, "{lines}");
 }
 
 fn percent(share: f64) -> String {
@@ -238,39 +234,11 @@ fn with_table(
         let _ = writeln!(text, "  {line}");
     }
     wrapped(text, "", &answer(target, advice), columns);
-    let [write_basis, read_basis] = match advice.data.input.has_rows {
-        true => ["/M rows", "/M cold"],
-        false => ["/GB", "/GB cold"],
-    };
-    let _ = writeln!(
-        text,
-        "\n  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}",
-        "setting",
-        "of raw",
-        "size",
-        "write CPU s",
-        "read CPU s",
-        "calls>1 ms",
-        if advice.is_in_dollars() { "dollars a" } else { "cost a" }
-    );
-    let _ = writeln!(
-        text,
-        "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}",
-        "", "", "", write_basis, read_basis, "", "TB-year"
-    );
-    for (outcome, what) in shown(target, room.alternatives) {
-        let [write, read] = cpu_seconds(outcome, &advice.data);
-        let _ = writeln!(
-            text,
-            "  {:<22} {:>15} {:>9} {:>12} {:>12} {:>11} {:>9}  {what}",
-            outcome.name(),
-            ratio(&outcome.ratio),
-            size(outcome, advice),
-            figure(write),
-            figure(read),
-            percent(outcome.long_calls),
-            figure(yearly(outcome, advice)),
-        );
+    text.push('\n');
+    settings(text, target, advice, room.alternatives, columns);
+    if !target.unfit.is_empty() {
+        let names = target.unfit.join(", ");
+        wrapped(text, "  ", &format!("{UNFIT}: {names}."), columns);
     }
     if advice.targets.len() == 1 && room.plot_lines > 0 {
         frontier(text, target, &advice.data, room.plot_lines, columns);
@@ -292,6 +260,51 @@ fn with_table(
     }
 }
 
+/// What is said of settings that do not fit.
+pub(crate) const UNFIT: &str = "Not even half of a page fits";
+
+/// The table of settings that are shown.
+fn settings(
+    text: &mut String,
+    target: &TargetAdvice,
+    advice: &Advice,
+    alternatives: usize,
+    columns: usize,
+) {
+    let shown = shown(target, alternatives);
+    let (write, read) = match advice.data.input.has_rows {
+        true => ("write\nCPU s\n/M rows", "read\nCPU s\n/M cold"),
+        false => ("write\nCPU s\n/GB", "read\nCPU s\n/GB cold"),
+    };
+    let cost = if advice.is_in_dollars() { "dollars a\nTB-year" } else { "cost a\nTB-year" };
+    let mut of_table =
+        vec![("setting", 0), ("of raw", 1), ("size", 3), (write, 4), (read, 5), (cost, 2)];
+    // Where no call is long, that is no reason to choose.
+    let has_long_calls = shown.iter().any(|(outcome, _)| outcome.long_calls > 0.0);
+    if has_long_calls {
+        of_table.push(("calls\n>1 ms", 6));
+    }
+    let column = |(heading, place)| Column { heading, place, has_names: place == 0 };
+    let of_table: Vec<Column<'_>> = of_table.into_iter().map(column).collect();
+    let row = |(outcome, words): (&Outcome, String)| {
+        let [write, read] = cpu_seconds(outcome, &advice.data);
+        let mut cells = vec![
+            outcome.name(),
+            ratio(&outcome.ratio),
+            size(outcome, advice),
+            figure(write),
+            figure(read),
+            figure(yearly(outcome, advice)),
+        ];
+        if has_long_calls {
+            cells.push(percent(outcome.long_calls));
+        }
+        Row { cells, words }
+    };
+    let rows: Vec<Row> = shown.into_iter().map(row).collect();
+    table(text, &of_table, &rows, "", [2, columns]);
+}
+
 /// Whoever sees a stronger codec above a weaker one doubts it.
 const STRONGER_UPPER: &str = " Above the bottom a byte is rewritten before it is read much, so that a \
                               codec that shrinks more pays there.";
@@ -309,6 +322,11 @@ fn has_stronger_upper(target: &TargetAdvice) -> bool {
     let upper = best.upper.into_iter().filter_map(plain);
     upper.map(|one| one.bottom.value).any(|upper| upper < best.bottom.value * 0.99)
 }
+
+/// Before the plot: an indent and its axis.
+const PLOT_LEFT: usize = 3;
+/// What the name of the last mark may take.
+const PLOT_NAME: usize = 26;
 
 /// The frontier, smallest on the left: a mark for each setting, named where there is room.
 fn frontier(
@@ -336,8 +354,8 @@ fn frontier(
     if marks.len() < 3 || high <= low || most <= least {
         return;
     }
-    let width = columns.saturating_sub(26).max(30);
-    let mut lines = vec![vec![' '; width + 26]; plot_lines];
+    let width = columns.saturating_sub(PLOT_NAME).max(30);
+    let mut lines = vec![vec![' '; columns.saturating_sub(PLOT_LEFT)]; plot_lines];
     // A mark that finds no room is left out, so the advice is placed first.
     marks.sort_by_key(|one| !one.is(best));
     for one in marks {
@@ -351,8 +369,13 @@ fn frontier(
             room.iter_mut().zip(words.chars()).for_each(|(sign, new)| *sign = new);
         }
     }
-    let _ =
-        writeln!(text, "\n  CPU of writes and cold reads, log scale; ◆ the advice, ● the frontier");
+    text.push('\n');
+    wrapped(
+        text,
+        "  ",
+        "CPU of writes and cold reads, log scale; ◆ the advice, ● the frontier",
+        columns,
+    );
     for line in lines {
         let _ = writeln!(text, "  │{}", line.iter().collect::<String>().trim_end());
     }
@@ -365,14 +388,14 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     let best = target.best();
     let mut said = String::new();
     if target.is_provisional() {
-        let (measured, all) = (target.outcomes.len(), target.outcomes.len() + target.unmeasured);
-        let _ = write!(said, "Provisional: {measured} of {all} settings were measured. ");
+        let _ = write!(said, "Provisional: {} were measured. ", tried_of_all(target));
     }
     said.push_str(&match target.before() {
-        Some(before) if before.is(best) => match target.present {
-            Some(_) => "That is what it has.".to_owned(),
-            None => "That is what it comes with.".to_owned(),
-        },
+        Some(before) if before.is(best) => {
+            let has = if target.present.is_some() { "has" } else { "comes with" };
+            let of = if target.unmeasured > 0 { "nothing that was measured" } else { "nothing" };
+            format!("That is what it {has}: {of} is cheaper by more than 1 %.")
+        }
         Some(default) => {
             let [write, read] = cpu_seconds(best, &advice.data);
             let [write_before, read_before] = cpu_seconds(default, &advice.data);
@@ -399,6 +422,11 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
         }
         None => String::new(),
     });
+    if let Some(long) = target.cheaper_but_too_long() {
+        let less = percent(1.0 - long.cost() / best.cost());
+        let (name, takes) = (long.name(), duration(long.unit_encode_us() / 1e6));
+        let _ = write!(said, " {name} costs {less} less, but a call of its codec takes {takes}.");
+    }
     if let Some([predicted, found]) = &best.held_out {
         said.push_str(&held_out_words(predicted, found));
     }
@@ -408,11 +436,16 @@ pub(crate) fn answer(target: &TargetAdvice, advice: &Advice) -> String {
     said
 }
 
+/// "12 of 56 settings".
+fn tried_of_all(target: &TargetAdvice) -> String {
+    format!("{} of {} settings", target.tried(), target.tried() + target.unmeasured)
+}
+
 /// What the part of the sample that nothing was learned from says of the prediction.
 fn held_out_words(predicted: &Estimate, found: &Estimate) -> String {
     let off = found.value / predicted.value.max(1e-9) - 1.0;
     let allowed = predicted.half_width.hypot(found.half_width) / predicted.value.max(1e-9);
-    let holds = match off.abs() <= allowed {
+    let holds = match off.abs() <= allowed.max(SHOWN_STEP / 2.0) {
         _ if allowed > HELD_OUT_MAX => return " Held out: too few rows to tell.".to_owned(),
         true => "within",
         false => "outside of",
@@ -452,7 +485,7 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, String)> {
         (Some(target.best()), if target.is_provisional() { "<- so far" } else { "<- take this" }),
         (target.before(), &before_words),
         (least(|one| one.ratio.value), "smallest"),
-        (quickest, "quickest of the compressed to read"),
+        (quickest, "quickest of the compressed"),
     ];
     let mut shown: Vec<(&Outcome, String)> = Vec::new();
     for (outcome, what) in candidates {
@@ -475,49 +508,66 @@ fn shown(target: &TargetAdvice, count: usize) -> Vec<(&Outcome, String)> {
     shown
 }
 
-fn overview(text: &mut String, advice: &Advice) {
-    let _ = writeln!(
-        text,
-        "\n{:<20} {:<20} {:>15} {:>9} {:>8}  instead of",
-        format!("For ({})", advice.goal),
-        "take",
-        "of raw",
-        "size",
-        "TB-year"
-    );
-    for target in &advice.targets {
+/// On narrower screens a text to paste begins a line of its own.
+const WIDE: usize = 80;
+/// With less there is no room for money beside what a setting is compared with.
+const MONEY: usize = 110;
+
+/// What the advice of a target saves, and whether it may change.
+fn saving(target: &TargetAdvice) -> String {
+    let best = target.best();
+    let mut said = match target.before() {
+        None => "-".to_owned(),
+        Some(before) if before.is(best) && target.present.is_some() => "it has this".to_owned(),
+        Some(before) if before.is(best) => "it comes with this".to_owned(),
+        Some(before) => {
+            let change = best.cost() / before.cost() - 1.0;
+            format!("{}, cost {:+.0} %", before.name(), change * 100.0)
+        }
+    };
+    if target.is_provisional() {
+        said.push_str(", provisional");
+    }
+    said
+}
+
+fn overview(text: &mut String, advice: &Advice, columns: usize) {
+    let goal = format!("For ({})", advice.goal);
+    let mut of_table = vec![(goal.as_str(), 0), ("take", 1), ("of raw", 2), ("size", 3)];
+    if columns >= MONEY {
+        of_table.push(("TB-year", 4));
+    }
+    let column = |(heading, place)| Column { heading, place, has_names: place < 2 };
+    let of_table: Vec<Column<'_>> = of_table.into_iter().map(column).collect();
+    let row = |target: &TargetAdvice| {
         let best = target.best();
-        let saving = target.before().map_or_else(String::new, |default| {
-            let change = best.cost() / default.cost() - 1.0;
-            match default.is(best) {
-                true if target.present.is_some() => "it has this".to_owned(),
-                true => "it comes with this".to_owned(),
-                false => {
-                    let size = size(default, advice);
-                    format!("{} {size}, cost {:+.0} %", default.name(), change * 100.0)
-                }
-            }
-        });
-        let _ = writeln!(
-            text,
-            "{:<20} {:<20} {:>15} {:>9} {:>8}  {saving}",
-            target.target.name,
+        let mut cells = vec![
+            target.target.name.to_owned(),
             best.name(),
             ratio(&best.ratio),
             size(best, advice),
             figure(yearly(best, advice)),
-        );
-    }
+        ];
+        cells.truncate(of_table.len());
+        Row { cells, words: saving(target) }
+    };
+    let rows: Vec<Row> = advice.targets.iter().map(row).collect();
+    table(text, &of_table, &rows, "instead of", [0, columns]);
     text.push_str("\nTo paste\n");
     for target in &advice.targets {
         let lines = target.snippet(target.best(), advice.data.basis);
-        let _ = writeln!(text, "{:<18} {}", target.target.name, lines.join("; "));
+        let line = format!("{:<18} {}", target.target.name, lines.join("; "));
+        let _ = match columns >= WIDE || line.chars().count() <= columns {
+            true => writeln!(text, "{line}"),
+            false => writeln!(text, "{}\n  {}", target.target.name, lines.join("\n  ")),
+        };
     }
     let money = if advice.is_in_dollars() { "in dollars" } else { "in your currency" };
-    let _ = writeln!(
-        text,
-        "\nOne target with its alternatives: --for NAME. TB-year: a TB of such data for a year, {money}."
-    );
+    let year = format!(" TB-year: a TB of such data for a year, {money}.");
+    let year = if columns >= MONEY { year.as_str() } else { "" };
+    text.push('\n');
+    let last = format!("One target with its alternatives: --for NAME.{year}");
+    wrapped(text, "", &last, columns);
 }
 
 #[cfg(test)]
@@ -533,5 +583,7 @@ mod tests {
         let said_of_less = said(of(0.399_99, 0.01));
         assert_eq!(said_of_less, " Held out: +0.0 %, within the stated ±3.5 %.");
         assert_eq!(said(of(0.4, 0.6)), " Held out: too few rows to tell.");
+        let exact = held_out_words(&of(0.4, 0.0), &of(0.399_99, 0.0));
+        assert_eq!(exact, " Held out: +0.0 %, within the stated ±0.0 %.");
     }
 }

@@ -111,6 +111,114 @@ fn without_time_it_says_what_is_missing() {
 }
 
 #[test]
+fn without_time_each_target_has_an_answer() {
+    let (_directory, path) = file("orders.csv", orders(60_000, true));
+    let request = Request { time: Duration::ZERO, ..request(path, &[], &["customer", "order"]) };
+    let advice = advice(&request);
+    let names = advice.targets.iter().map(|target| target.target.name);
+    let rows: Vec<&str> = TARGETS.iter().filter(|one| one.needs_rows).map(|one| one.name).collect();
+    assert!(names.clone().filter(|name| rows.contains(name)).eq(rows.iter().copied()));
+    assert!(advice.course.missing.is_empty());
+    for target in &advice.targets {
+        let name = target.target.name;
+        // Scylla's own dictionary takes more than a few places are.
+        assert!(target.default.is_some() || name == "scylla", "{name}");
+        let is_raw = |one: &&Outcome| one.setting.compression == lithify::Compression::NONE;
+        let raw = target.outcomes.iter().filter(is_raw).count();
+        assert!(raw > 0 && target.outcomes.len() > raw, "{name}: {}", target.outcomes.len());
+        assert!(target.is_provisional() || target.unmeasured == 0, "{name}");
+    }
+    let screen = screen::render(&advice, 100);
+    assert!(screen.contains(", provisional"), "{screen}");
+}
+
+#[test]
+fn rows_of_many_mib_are_not_left_raw_for_their_long_calls() {
+    let mut numbers = Numbers(11);
+    let word = |numbers: &mut Numbers| format!("{:03x} ", numbers.next() % 4096);
+    let row = |id: usize, numbers: &mut Numbers| {
+        let text: String = (0..1_000_000).map(|_| word(numbers)).collect();
+        format!("{{\"id\":{id},\"text\":\"{text}\"}}\n")
+    };
+    let text: String = (0..5).map(|id| row(id, &mut numbers)).collect();
+    let (_directory, path) = file("large.jsonl", text);
+    let advice = advice(&request(path, &["lithify"], &["id"]));
+    let target = &advice.targets[0];
+    let (best, default) = (target.best(), target.default_outcome().expect("was measured"));
+    assert!(default.unit_encode_us() > 1_000.0, "{} us", default.unit_encode_us());
+    assert!(best.cost() <= default.cost(), "{} {}", best.name(), default.name());
+    assert_ne!(best.setting.compression, lithify::Compression::NONE);
+}
+
+#[test]
+fn no_advice_is_dearer_than_what_one_has() {
+    let (directory, path) = file("orders.csv", orders(10_000, true));
+    let all: Vec<&str> = TARGETS.iter().map(|one| one.name).collect();
+    let measured = advice(&request(path, &all, &["customer", "order"]));
+    let profile = directory.path().join("profile");
+    std::fs::write(&profile, json::render(&measured).expect("renders")).expect("is written");
+    for (objective, _) in Objective::NAMED {
+        let prices = objective.prices();
+        let advice = advice(&Request { prices, ..request(&profile, &all, &[]) });
+        for target in &advice.targets {
+            let before = target.before().map_or(f64::INFINITY, Outcome::cost);
+            assert!(target.best().cost() <= before, "{objective} {:?}", target.target);
+        }
+    }
+}
+
+#[test]
+fn slots_that_half_a_page_does_not_fit_are_told() {
+    let mut numbers = Numbers(5);
+    // Half of a row are digits that take a nibble, the rest is noise in a wide alphabet.
+    let row = |id: usize| {
+        let noise: String =
+            (0..300).map(|_| char::from(b'#' + (numbers.next() % 90) as u8)).collect();
+        format!("{id}\t{noise}\n")
+    };
+    let text: String = (0..8_000).map(row).collect();
+    let (_directory, path) = file("noise.tsv", text.replace('"', "x"));
+    let of = |path: &std::path::Path| advice(&request(path, &["innodb-compressed"], &["1"]));
+    let found = of(&path);
+    let target = &found.targets[0];
+    assert_eq!(target.unmeasured, 0);
+    let names: Vec<String> =
+        ["8k", "4k", "2k", "1k"].map(|slot| format!("zlib-6 16k in {slot}")).into();
+    let fit: Vec<String> = target.outcomes.iter().map(|one| one.setting.name()).collect();
+    assert!(target.unfit.ends_with(&names[1..]), "{:?}", target.unfit);
+    assert!(fit.iter().all(|name| !target.unfit.contains(name)), "{fit:?}");
+    assert_eq!(fit.len() + target.unfit.len(), 1 + names.len());
+    assert!(screen::render(&found, 100).contains("Not even half of a page fits: zlib-6 16k"));
+    // A profile says the same.
+    let directory = tempfile::tempdir().expect("a directory");
+    let profile = directory.path().join("profile");
+    std::fs::write(&profile, json::render(&found).expect("renders")).expect("is written");
+    let again = advice(&request(profile, &["innodb-compressed"], &[]));
+    assert_eq!(again.targets[0].unfit, target.unfit);
+}
+
+#[test]
+fn screens_are_as_wide_as_they_may_be() {
+    let (_directory, path) = file("orders.csv", orders(20_000, true));
+    for targets in [&[][..], &["lithify"], &["innodb", "cassandra"]] {
+        let advice = advice(&request(&path, targets, &["customer"]));
+        for columns in [60, 80, 120] {
+            let screen = screen::render(&advice, columns);
+            // Texts to paste stay whole, and have no spaces to wrap at or are statements.
+            let pasted: Vec<String> = advice
+                .targets
+                .iter()
+                .flat_map(|target| target.snippet(target.best(), advice.data.basis))
+                .collect();
+            let is_pasted = |line: &str| pasted.iter().any(|text| line.contains(text.as_str()));
+            for line in screen.lines().filter(|line| !is_pasted(line)) {
+                assert!(line.chars().count() <= columns, "{columns}: {line}\n{screen}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_was_advised_before_is_kept_or_not() {
     let (_directory, path) = file("orders.csv", orders(40_000, true));
     let (_directory, noise) = file("noise.csv", {
@@ -119,14 +227,14 @@ fn what_was_advised_before_is_kept_or_not() {
         format!("id,noise\n{}", (0..60_000).map(row).collect::<String>())
     });
     let before = advice(&request(&path, &["rocksdb", "innodb"], &[]));
-    let same = compare::render(&before, &before).expect("have all in common");
+    let same = compare::render(&before, &before, 100).expect("have all in common");
     assert!(same.starts_with("What was advised before is still good."), "{same}");
     assert_eq!(same.matches("keep it").count(), 2, "{same}");
     assert!(!same.contains("Not compared"), "{same}");
     // One measurement on both sides: two of them may differ in what they say is cheapest.
     let mut half = advice(&request(&path, &["cassandra"], &[]));
     half.targets.insert(0, before.targets[0].clone());
-    let part = compare::render(&before, &half).expect("have one in common");
+    let part = compare::render(&before, &half, 100).expect("have one in common");
     assert!(part.starts_with("Known to be still good: 1 of 2 settings."), "{part}");
     assert!(part.contains("Not compared, there only before: innodb."), "{part}");
     assert!(part.contains("Not compared, there only now: cassandra."), "{part}");
@@ -134,21 +242,21 @@ fn what_was_advised_before_is_kept_or_not() {
         prices: Objective::Throughput.prices(),
         ..request(&noise, &["rocksdb"], &[])
     });
-    let other = compare::render(&before, &now).expect("have one in common");
+    let other = compare::render(&before, &now, 100).expect("have one in common");
     let is_told = other.contains("should change.") && other.contains("% cheaper");
     assert!(is_told || other.contains("keep it"), "{other}");
     // What was never advised for is not counted.
     let mut one = before.clone();
     one.targets.truncate(1);
-    let all = compare::render(&one, &before).expect("have one in common");
+    let all = compare::render(&one, &before, 100).expect("have one in common");
     assert!(all.starts_with("What was advised before is still good."), "{all}");
     assert!(all.contains("Not compared, there only now: innodb."), "{all}");
     let mut keyed = before.clone();
     keyed.data.input.key = "customer".to_owned();
-    let error = compare::render(&before, &keyed).expect_err("have other orders");
+    let error = compare::render(&before, &keyed, 100).expect_err("have other orders");
     assert!(error.is_usage() && error.to_string().contains("is customer: sizes"), "{error}");
     let none = advice(&request(&noise, &["zfs"], &[]));
-    assert!(compare::render(&before, &none).expect_err("have nothing").is_usage());
+    assert!(compare::render(&before, &none, 100).expect_err("have nothing").is_usage());
 }
 
 #[test]
@@ -285,7 +393,7 @@ fn money_cpu_and_sizes_say_what_they_are_of() {
     let rows = of(&path, &balanced, &["lithify"]);
     for part in [
         "in millionths of a dollar: CPU second 11",
-        "dollars a /M rows",
+        "dollars a setting of raw size /M rows /M cold TB-year",
         "Upper levels' codecs follow the goal",
         "quickest of the compressed",
     ] {

@@ -94,7 +94,7 @@ pub struct AdviseArguments {
     months: Option<f64>,
     /// How large the whole database is, as 200GB or 2TiB, where the data are a part of it: a larger tree
     /// has more levels, and writes each row more often
-    #[arg(long, value_name = "SIZE", value_parser = bytes(1, 1 << 60), allow_negative_numbers = true)]
+    #[arg(long, value_name = "SIZE", value_parser = database_size(), allow_negative_numbers = true)]
     database_size: Option<u64>,
     /// Seconds that it may take; 60 without it
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
@@ -129,7 +129,7 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 fn reads(text: &str) -> Result<f64, String> {
-    let is_number = |reads: &f64| *reads <= 1e12;
+    let is_number = |reads: &f64| Expectations::READS_PER_ROW.contains(reads);
     number(text).ok().filter(is_number).ok_or_else(|| "reads are 0 to 1e12 a row".to_owned())
 }
 
@@ -138,8 +138,13 @@ fn share(text: &str) -> Result<f64, String> {
 }
 
 fn months(text: &str) -> Result<f64, String> {
-    let is_life = |months: &f64| (0.0001..=1200.0).contains(months);
+    let is_life = |months: &f64| Expectations::MONTHS.contains(months);
     number(text).ok().filter(is_life).ok_or_else(|| "a life is 0.0001 to 1200 months".to_owned())
+}
+
+fn database_size() -> impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static {
+    let sizes = Expectations::DATABASE_BYTES;
+    bytes(*sizes.start(), *sizes.end())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -193,7 +198,7 @@ pub fn run(arguments: &AdviseArguments) -> Result<(), Fault> {
     [before.as_ref(), Some(&advice)].into_iter().flatten().try_for_each(refuse_too_little)?;
     let shown = match (&arguments.check, &before) {
         (Some(path), _) => check::compare(&advice, path).map_err(fault)?,
-        (None, Some(before)) => compare::render(before, &advice).map_err(fault)?,
+        (None, Some(before)) => compare::render(before, &advice, columns()).map_err(fault)?,
         (None, None) => screen::render(&advice, columns()),
     };
     results.write(&advice, &shown)
