@@ -8,7 +8,7 @@ use lithify_report::{
 };
 
 use crate::answer::{Advice, Outcome, TargetAdvice};
-use crate::screen::{answer, cpu_basis, cpu_seconds, size, yearly};
+use crate::screen::{UNFIT, answer, cpu_basis, cpu_seconds, size, yearly};
 
 /// The page as a file that needs nothing else.
 pub fn render(advice: &Advice) -> String {
@@ -19,7 +19,9 @@ fn report(advice: &Advice) -> Report {
     let data = &advice.data;
     let found = advice.targets.iter().map(|target| {
         let (title, name) = (target.target.title, target.best().name());
-        Finding::new(Mark::Note, "Take", format!("{title}: {name}. {}", answer(target, advice)))
+        let is_had = target.before().is_some_and(|before| before.is(target.best()));
+        let tag = if is_had { "Keep" } else { "Take" };
+        Finding::new(Mark::Note, tag, format!("{title}: {name}. {}", answer(target, advice)))
     });
     let mut sections = vec![facts(advice)];
     sections.extend(advice.targets.iter().map(|target| section(target, advice)));
@@ -63,8 +65,9 @@ fn headline(advice: &Advice) -> Table {
         Column::new("size").lower(),
         Column::new("cost").unit(cost_unit(advice)).lower(),
         Column::new("instead of"),
-        Column::new("its size").lower(),
     ];
+    // A figure and its unit stay together.
+    let size = |outcome: &Outcome| size(outcome, advice).replace(' ', "\u{a0}");
     let mut table =
         Table::new("The cheapest setting of each, beside what it has now or comes with", columns);
     for target in &advice.targets {
@@ -73,10 +76,13 @@ fn headline(advice: &Advice) -> Table {
             target.target.title.into(),
             best.name().into(),
             ratio(best),
-            size(best, advice).into(),
+            size(best).into(),
             yearly(best, advice).into(),
-            default.map_or_else(|| Cell::from("-"), |default| default.name().into()),
-            default.map_or_else(|| Cell::from("-"), |default| size(default, advice).into()),
+            match default {
+                None => "-".into(),
+                Some(default) if default.is(best) => "the same".into(),
+                Some(default) => format!("{}: {}", default.name(), size(default)).into(),
+            },
         ]);
     }
     table
@@ -132,7 +138,26 @@ fn section(target: &TargetAdvice, advice: &Advice) -> Section {
     section = section.with(Block::Text(target.target.note.to_owned()));
     section = section.with_all(frontier(target, advice));
     section = section.with(settings(target, advice));
+    if !target.unfit.is_empty() {
+        section = section.with(Block::Text(format!("{UNFIT}: {}.", target.unfit.join(", "))));
+    }
     section.with(Block::Text(format!("Rules: {}.", target.target.source)))
+}
+
+/// What is marked in a plot: what is advised, and what it is compared with.
+fn marks<'a>(target: &'a TargetAdvice, outcome: &Outcome) -> Option<&'a str> {
+    let before = match target.present {
+        Some(_) => "it has this",
+        None => "it comes with this",
+    };
+    let is_before = target.before().is_some_and(|before| before.is(outcome));
+    match (target.best().is(outcome), is_before) {
+        (true, true) => Some(if target.present.is_some() { "keep this" } else { before }),
+        (true, false) if target.is_provisional() => Some("best so far"),
+        (true, false) => Some("take this"),
+        (false, true) => Some(before),
+        (false, false) => None,
+    }
 }
 
 /// What takes more CPU than so many times the median stands in the table alone: it would press the others
@@ -144,11 +169,13 @@ const DEAR: f64 = 4.0;
 fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Plot> {
     let codec = |outcome: &Outcome| outcome.setting.compression.to_string();
     let cpu = |outcome: &Outcome| -> f64 { cpu_seconds(outcome, &advice.data).iter().sum() };
-    let mut outcomes: Vec<&Outcome> =
-        target.outcomes.iter().filter(|outcome| outcome.encode_ns > 0.0).collect();
+    let is_marked = |outcome: &Outcome| marks(target, outcome).is_some();
+    let mut outcomes: Vec<&Outcome> = (target.outcomes.iter())
+        .filter(|outcome| outcome.encode_ns > 0.0 || is_marked(outcome))
+        .collect();
     outcomes.sort_by(|a, b| cpu(a).total_cmp(&cpu(b)));
     let most = DEAR * cpu(outcomes.get(outcomes.len() / 2)?);
-    outcomes.retain(|outcome| cpu(outcome) <= most);
+    outcomes.retain(|outcome| cpu(outcome) <= most || is_marked(outcome));
     outcomes.sort_by_key(|outcome| outcome.setting.size_bytes);
     let mut series: Vec<String> = Vec::new();
     for outcome in &outcomes {
@@ -169,13 +196,17 @@ fn frontier(target: &TargetAdvice, advice: &Advice) -> Option<lithify_report::Pl
     let cpu_name =
         format!("CPU seconds to write and to read cold, {} each", cpu_basis(&advice.data));
     let names = ["stored share of the data", &cpu_name];
-    of_arms(
-        "Size against CPU, without what is dear or not compressed",
-        names,
-        &series,
-        &costs,
-        true,
-    )
+    let mut plot = of_arms("Size against CPU", names, &series, &costs, true)?;
+    for outcome in outcomes {
+        if let Some(note) = marks(target, outcome) {
+            plot.mark(&outcome.name(), note);
+        }
+    }
+    plot.about.push_str(
+        " Rings mark what is advised and what it is compared with. Of the others those are left out that are \
+         dear, or not compressed.",
+    );
+    Some(plot)
 }
 
 fn cost_unit(advice: &Advice) -> &'static str {
