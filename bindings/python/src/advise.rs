@@ -3,6 +3,7 @@
 //! Owns: [`advise`], which of Python's objects are rows and how they are laid out, and the keyboard: Ctrl-C
 //! ends the measuring.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lithify::Objective;
@@ -21,6 +22,9 @@ use crate::bytes::BytesLike;
 use crate::columns::Table;
 use crate::errors::{Failure, detached};
 use crate::report::report;
+
+/// More is beyond what clocks count.
+const TIME_MAX: Duration = Duration::from_secs(86_400);
 
 /// Columns of the screen.
 const SCREEN_COLUMNS: usize = 100;
@@ -55,10 +59,12 @@ pub fn advise<'py>(
     let mut request = Request::new(path);
     request.goal = goal.to_owned();
     request.prices = prices(goal)?;
-    request.time = Duration::try_from_secs_f64(time_s)
-        .map_err(|_| PyValueError::new_err("time_s is a number of seconds"))?;
-    request.expectations = expectations(reads_per_row, months);
-    request.expectations.database_bytes = database_bytes.filter(|bytes| *bytes >= 1.0);
+    let time = Duration::try_from_secs_f64(time_s).ok().filter(|time| *time <= TIME_MAX);
+    request.time = time.ok_or_else(|| {
+        let most = TIME_MAX.as_secs();
+        PyValueError::new_err(format!("time_s is a number of seconds, at most {most}"))
+    })?;
+    request.expectations = expectations(reads_per_row, months, database_bytes)?;
     request.targets = targets
         .map_or_else(|| vec!["lithify".to_owned()], |names| names.0)
         .iter()
@@ -112,12 +118,28 @@ fn prices(goal: &str) -> PyResult<Prices> {
     })
 }
 
-fn expectations(reads_per_row: Option<f64>, months: Option<f64>) -> Expectations {
-    let usual = Expectations::default();
-    Expectations {
-        reads_per_row: reads_per_row.or(usual.reads_per_row),
-        months: months.or(usual.months),
-        ..usual
+/// What is said of the use, within what the command takes.
+fn expectations(
+    reads_per_row: Option<f64>,
+    months: Option<f64>,
+    database_bytes: Option<f64>,
+) -> PyResult<Expectations> {
+    let sizes = Expectations::DATABASE_BYTES;
+    let sizes = *sizes.start() as f64..=*sizes.end() as f64;
+    check("reads_per_row", reads_per_row, &Expectations::READS_PER_ROW)?;
+    check("months", months, &Expectations::MONTHS)?;
+    check("database_bytes", database_bytes, &sizes)?;
+    Ok(Expectations { reads_per_row, months, database_bytes, ..Expectations::default() })
+}
+
+fn check(name: &str, given: Option<f64>, allowed: &RangeInclusive<f64>) -> PyResult<()> {
+    match given.filter(|number| !allowed.contains(number)) {
+        None => Ok(()),
+        Some(number) => {
+            let (least, most) = (allowed.start(), allowed.end());
+            let what = format!("{name} is a number from {least} to {most}, not {number}");
+            Err(PyValueError::new_err(what))
+        }
     }
 }
 
