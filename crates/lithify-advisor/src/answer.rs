@@ -199,9 +199,9 @@ impl TargetAdvice {
         &self.outcomes[0]
     }
 
-    /// Whether at most half of its settings were measured: the best may not be among them.
+    /// Whether at most two thirds of its settings were measured: the best may not be among them.
     pub fn is_provisional(&self) -> bool {
-        self.unmeasured > 0 && self.unmeasured >= self.tried()
+        self.unmeasured > 0 && 2 * self.unmeasured >= self.tried()
     }
 
     /// Settings that were measured.
