@@ -13,6 +13,7 @@ pub mod crash;
 pub mod damage;
 pub mod digest;
 pub mod faults;
+mod filtered;
 pub mod fuzz;
 pub mod growth;
 pub mod leftovers;

@@ -54,12 +54,16 @@ impl Content {
 
     /// Sets the value of a key.
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.digest = self.digest.wrapping_add(digest::of_row(key, value));
+        self.set(key, value.into());
+    }
+
+    fn set(&mut self, key: &[u8], value: Arc<[u8]>) {
+        self.digest = self.digest.wrapping_add(digest::of_row(key, &value));
         self.note_written(key, self.half_lives);
         let rows = Arc::make_mut(&mut self.rows);
         let old = match rows.get_mut(key) {
-            Some(place) => Some(std::mem::replace(place, value.into())),
-            None => rows.insert(key.into(), value.into()),
+            Some(place) => Some(std::mem::replace(place, value)),
+            None => rows.insert(key.into(), value),
         };
         if let Some(old) = old {
             self.digest = self.digest.wrapping_sub(digest::of_row(key, &old));
@@ -213,11 +217,11 @@ impl State {
     }
 
     /// A compaction filter has made this of a row, whose age stays.
-    pub fn refilter(&mut self, slot: usize, key: &[u8], value: Option<&[u8]>) {
+    pub fn refilter(&mut self, slot: usize, key: &[u8], value: Option<&Arc<[u8]>>) {
         let Some(content) = self.families[slot].as_mut() else { return };
         let written = content.written.as_ref().and_then(|written| written.get(key).copied());
         match value {
-            Some(value) => content.put(key, value),
+            Some(value) => content.set(key, Arc::clone(value)),
             None => content.remove(key),
         }
         if let Some(half_lives) = written.filter(|_| value.is_some()) {

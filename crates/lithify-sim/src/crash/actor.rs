@@ -6,10 +6,11 @@
 
 use super::history::{Event, History, Moment};
 use super::workload::with_threads;
+use crate::filtered::{Filtered, all_rows, check_all};
 use crate::model::{Rows, State};
 use crate::operation::{
     Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
-    TRANSACTION_SLOTS, TransactionCall, Value, Write, operators,
+    TRANSACTION_SLOTS, TransactionCall, Value, Write, filtering, operators,
 };
 use crate::random::Random;
 use lithify::base::Clock;
@@ -105,7 +106,7 @@ impl Witness {
 
     /// Takes the history out.
     pub fn take_history(&self) -> History {
-        std::mem::replace(&mut *self.history(), History::new(State::default()))
+        std::mem::replace(&mut *self.history(), History::new(State::default(), None))
     }
 
     /// The options that the database was opened with last, but for its threads: what a crash left is
@@ -159,6 +160,7 @@ pub struct Actor {
     files: MemoryFileSystem,
     environment: MemoryEnvironment,
     options: Options,
+    filtered: Filtered,
     witness: Arc<Witness>,
     tables_made: u64,
 }
@@ -179,6 +181,7 @@ impl Actor {
             files: files.clone(),
             environment: environment.clone(),
             options: options.clone(),
+            filtered: Filtered::new(history.filter()),
             witness: Arc::new(Witness::new(history, options)),
             tables_made: 0,
         }
@@ -205,8 +208,12 @@ impl Actor {
     /// Those of [`Db::open_in`].
     pub fn open(&mut self) -> Result<()> {
         lock(&self.witness.options).clone_from(&self.options);
-        let db = open(&self.files, &self.environment, &self.options)?;
+        let options = self.filtered.listening(self.options.clone());
+        let db = open(&self.files, &self.environment, &options)?;
         self.handles = handles(&db)?;
+        for (slot, handle) in self.handles.iter().enumerate() {
+            handle.iter().for_each(|family| self.supply(family, slot));
+        }
         self.db = Some(db);
         let mut history = self.witness.history();
         history.set_durability(self.options.durability);
@@ -228,6 +235,10 @@ impl Actor {
         self.environment.advance_us(us);
     }
 
+    fn supply(&self, family: &ColumnFamily, slot: usize) {
+        self.filtered.supply(family, slot);
+    }
+
     /// Tells the database one operation; what it is about and is not there makes it do nothing.
     ///
     /// # Errors
@@ -236,13 +247,38 @@ impl Actor {
         if self.db.is_none() {
             return Ok(());
         }
+        self.tell(operation)?;
+        match self.filtered.worked() {
+            Some(slot) => self.sight(slot),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes over what the filter has made of the rows of its family. With threads it may be at it.
+    fn sight(&self, slot: usize) -> Result<()> {
+        let Some(handle) = &self.handles[slot] else { return Ok(()) };
+        let found = all_rows(handle)?;
+        let sighted = self.witness.history().sight(slot, &found);
+        assert!(sighted.is_ok(), "the rows of family {}: {sighted:?}", FAMILIES[slot]);
+        Ok(())
+    }
+
+    /// Lets nothing be under way that does not know of a snapshot from now on.
+    fn settle_filter(&self) -> Result<()> {
+        let Some(slot) = self.filtered.slot() else { return Ok(()) };
+        self.on_db(Db::wait_for_compaction)?;
+        self.sight(slot)
+    }
+
+    fn tell(&mut self, operation: &Operation) -> Result<()> {
         match operation {
             Operation::Write(write) => self.write(std::slice::from_ref(write), false, true),
             Operation::Batch { writes, is_synced } => self.write(writes, *is_synced, false),
             Operation::Ingest { family, rows, way } => self.ingest(*family, rows, *way),
             Operation::Transaction { slot, call } => self.transact(*slot, call),
             Operation::TakeSnapshot(slot) => {
-                let state = self.witness.history().acknowledged().clone();
+                self.settle_filter()?;
+                let state = self.witness.history().acknowledged();
                 self.snapshots[*slot] = self.db().map(|db| (db.snapshot(), state));
                 Ok(())
             }
@@ -294,7 +330,7 @@ impl Actor {
     /// Notes an event that is about to be told, and how a reader would see it.
     fn begin(&self, event: Event, is_synced: bool) {
         let mut history = self.witness.history();
-        let before = history.now().clone();
+        let before = history.now();
         let writes = match &event {
             Event::Write(writes) => writes.clone(),
             _ => Vec::new(),
@@ -312,11 +348,21 @@ impl Actor {
             let value = |state: &State| {
                 state.family(write.family).and_then(|f| f.get(key).map(<[u8]>::to_vec))
             };
-            let visible = value(after);
+            let (visible, old) = (value(&after), value(&before));
             let family = self.handles[write.family].clone()?;
-            (visible != value(&before)).then(|| Probe { family, key: key.clone(), visible })
+            // What the filter may make of the old row shows nothing.
+            let is_telling = visible != old
+                && !old.is_some_and(|old| {
+                    self.may_become(write.family, key, &old, visible.as_deref())
+                });
+            is_telling.then(|| Probe { family, key: key.clone(), visible })
         });
         *lock(&self.witness.probe) = probe;
+    }
+
+    /// Whether the filter may have made one row of another.
+    fn may_become(&self, slot: usize, key: &[u8], before: &[u8], after: Option<&[u8]>) -> bool {
+        self.filtered.is_of(slot) && filtering::may_become(slot, key, before, after)
     }
 
     /// Notes what became of the event, and what its acknowledgement promises.
@@ -507,7 +553,9 @@ impl Actor {
         self.begin(Event::Create(slot), false);
         let made = db.column_family(FAMILIES[slot], options.clone());
         self.end(made.clone().map(drop), self.durability_of_families())?;
-        self.handles[slot] = Some(made?);
+        let family = made?;
+        self.supply(&family, slot);
+        self.handles[slot] = Some(family);
         Ok(())
     }
 
@@ -544,7 +592,14 @@ impl Actor {
 
     fn compact(&self, family: usize, range: Option<&(Key, Key)>) -> Result<()> {
         let Some(handle) = &self.handles[family] else { return Ok(()) };
-        handle.compact_range(range.map(|range| &range.0[..]), range.map(|range| &range.1[..]))
+        handle.compact_range(range.map(|range| &range.0[..]), range.map(|range| &range.1[..]))?;
+        let is_held_back = self.snapshots.iter().any(Option::is_some)
+            || self.transactions.iter().any(Option::is_some);
+        if self.filtered.is_of(family) && range.is_none() && !is_held_back {
+            let asked = check_all(&all_rows(handle)?);
+            assert!(asked.is_ok(), "after a compaction of everything: {asked:?}");
+        }
+        Ok(())
     }
 
     fn sync(&self) -> Result<()> {
@@ -584,21 +639,29 @@ impl Actor {
         let Some(handle) = &self.handles[family] else { return Ok(()) };
         let (found, state) = match at.and_then(|slot| self.snapshots[slot].as_ref()) {
             Some((snapshot, state)) => (handle.get_at(key, snapshot)?, state.clone()),
-            None => (handle.get(key)?, self.witness.history().acknowledged().clone()),
+            None => (handle.get(key)?, self.witness.history().acknowledged()),
         };
-        if at.is_none() || same_incarnation(&state, self.witness.history().acknowledged(), family) {
-            let expected = state.family(family).and_then(|family| family.get(key));
-            assert_eq!(found.as_deref(), expected, "a read of {key:?}");
+        if at.is_none() || same_incarnation(&state, &self.witness.history().acknowledged(), family)
+        {
+            let (found, content) = (found.as_deref(), state.family(family));
+            let expected = content.and_then(|content| content.get(key));
+            let is_filtered = at.is_none()
+                && expected.is_some_and(|row| self.may_become(family, key, row, found));
+            assert!(is_filtered || found == expected, "a read of {key:?}: {found:?}");
         }
         Ok(())
     }
 
-    /// Compares all rows with the model, now and at every snapshot.
+    /// Compares all rows with the model, now and at every snapshot; what the filter has made of them now is
+    /// taken over.
     pub fn compare_all(&self) -> Result<()> {
-        let now = self.witness.history().acknowledged().clone();
+        let now = self.witness.history().acknowledged();
         for (slot, handle) in self.handles.iter().enumerate() {
             let (Some(handle), Some(content)) = (handle, now.family(slot)) else { continue };
-            compare_rows(handle.cursor(..)?, content.rows())?;
+            match self.filtered.is_of(slot) {
+                true => self.sight(slot)?,
+                false => compare_rows(handle.cursor(..)?, content.rows())?,
+            }
             for (snapshot, state) in self.snapshots.iter().flatten() {
                 if same_incarnation(state, &now, slot)
                     && let Some(content) = state.family(slot)

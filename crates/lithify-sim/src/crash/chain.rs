@@ -10,6 +10,7 @@ use super::recover::watched_environment;
 use super::trial::Trial;
 use super::workload;
 use crate::check::{Check, Finding, Goal, Length, Tally};
+use crate::filtered::Filtered;
 use crate::model::State;
 use crate::random::Random;
 use lithify::Options;
@@ -53,7 +54,7 @@ impl Chain<'_> {
         };
         let options = workload::options(random, durability);
         let options = workload::with_threads(options, self.background_threads);
-        let history = std::mem::replace(&mut self.history, History::new(State::default()));
+        let history = std::mem::replace(&mut self.history, History::new(State::default(), None));
         let mut actor = Actor::new(&files, &environment, &options, history);
         actor.open().map_err(|error| format!("it does not open: {error}"))?;
         actor.compare_all().map_err(|error| format!("it cannot be read: {error}"))?;
@@ -74,6 +75,7 @@ impl Chain<'_> {
     /// Tries crashes at the points of a life, and goes on from one at the last of them.
     fn crash(&mut self, points: &[Point]) -> Result<(), String> {
         let random = &mut self.random;
+        self.tally.count("rows filtered", self.history.filtered_rows());
         let mut trial = Trial::new(&self.history, self.tally);
         for point in points {
             let mut choices = choice::plain(&point.files);
@@ -96,7 +98,7 @@ impl Chain<'_> {
         trial.crash_twice(last, &first, second, &|files| choice::random(files, seed))?;
         let left: Choice = any(random);
         let found = trial.crash(last, &left)?;
-        let state = self.history.survivor(&last.moment, found.survived, &found.digests);
+        let state = self.history.survivor(&last.moment, found.survived, &found.found);
         self.files = left.image(&last.files);
         if let Some(options) = &last.options {
             self.options.clone_from(options);
@@ -114,7 +116,7 @@ fn tell(
     operations_max: u64,
 ) -> lithify::Result<()> {
     for _ in 0..random.between(1, operations_max) {
-        let state = actor.witness().history().now().clone();
+        let state = actor.witness().history().now();
         let durability = actor.witness().options().durability;
         for operation in workload::next(random, &state, durability) {
             let told = actor.perform(&operation);
@@ -164,7 +166,7 @@ impl Check for Crashes {
             files: MemoryFileSystem::new(),
             options,
             background_threads,
-            history: History::new(State::default()),
+            history: History::new(State::default(), Filtered::slot_of(case / THREADED)),
             tally,
         };
         for life in 0..LIVES {

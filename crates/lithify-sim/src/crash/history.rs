@@ -3,15 +3,33 @@
 //! Every event (a batch, a family made or dropped) is noted before the call that does it, and the
 //! state after it is kept: states share their rows. A [`Moment`] says how far the history had come
 //! when the machine stopped, and how much of it was promised to survive.
+//!
+//! One family may have a compaction filter, whose work is no event: what it makes of a row survives by
+//! itself. In every mode a compaction shows nothing before its edit of the manifest is durable, and all that it
+//! read was flushed behind a synced log (docs/durability.md). So a row that was seen filtered is filtered after
+//! any crash, until it is written anew. Of every other row a crash leaves what was written or what the
+//! filter makes of it: a job that was not installed leaves nothing, and one that was may not
+//! have been seen yet.
 
-use crate::model::State;
+use crate::filtered::{Outcome, outcomes};
+use crate::model::{Content, Rows, State};
 use crate::operation::{FAMILIES, FAMILY_COUNT, Write};
 use lithify::Durability;
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 /// The sums of the row fingerprints of each family that is there, as a scan finds them.
 pub type Digests = [Option<u64>; FAMILY_COUNT];
+
+/// What a scan finds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Of all families.
+    pub digests: Digests,
+    /// The rows of the family with a filter, with its slot: they are not known beforehand.
+    pub filtered: Option<(usize, Arc<Rows>)>,
+}
 
 /// One thing that is there as a whole or not at all.
 #[derive(Clone, Debug)]
@@ -22,6 +40,18 @@ pub enum Event {
     Create(usize),
     /// The family of a slot is dropped.
     Drop(usize),
+}
+
+impl Found {
+    /// Whether the rows of a slot are those of a family, or what the filter may have made of them.
+    fn fits(&self, slot: usize, content: Option<&Content>) -> bool {
+        match (&self.filtered, content) {
+            (Some((filtered, rows)), Some(content)) if *filtered == slot => {
+                outcomes(slot, content.rows(), rows).is_ok()
+            }
+            _ => self.digests[slot] == Some(content.map_or(0, Content::digest)),
+        }
+    }
 }
 
 impl Event {
@@ -54,6 +84,8 @@ pub struct Moment {
     pub process_floor: usize,
     /// Without a log the families are as last acknowledged, whatever writes survive.
     pub is_logless: bool,
+    /// So many sightings of filtered rows came before.
+    pub sightings: usize,
 }
 
 impl Moment {
@@ -67,11 +99,37 @@ impl Moment {
     }
 }
 
+/// What was seen of the work of the filter at one time.
+struct Sighting {
+    /// After so many events.
+    events: usize,
+    slot: usize,
+    incarnation: u32,
+    outcomes: Vec<Outcome>,
+}
+
+impl Sighting {
+    /// Shows it in a state of before, where the writes that it saw are the newest of their rows: a value that
+    /// is shared was written once.
+    fn show(&self, state: &mut State) {
+        for outcome in &self.outcomes {
+            let content = state.same_family(self.slot, self.incarnation);
+            let value = content.and_then(|content| content.rows().get(&outcome.key));
+            if value.is_some_and(|value| Arc::ptr_eq(value, &outcome.before)) {
+                state.refilter(self.slot, &outcome.key, outcome.after.as_ref());
+            }
+        }
+    }
+}
+
 /// The events since the database was last known to be durable as a whole.
 pub struct History {
+    /// The slot of the family with a filter.
+    filter: Option<usize>,
     events: Vec<Event>,
-    /// The state after each number of events.
+    /// The state after each number of events, with what was seen of the filter before each.
     states: Vec<State>,
+    sightings: Vec<Sighting>,
     acknowledged_at_us: Vec<u64>,
     moment: Moment,
     /// Whether what is visible has to be durable: the event under way is to be synced.
@@ -79,11 +137,13 @@ pub struct History {
 }
 
 impl History {
-    /// Nothing has happened since `state`, which is durable.
-    pub fn new(state: State) -> Self {
+    /// Nothing has happened since `state`, which is durable. The family in a slot may have a filter.
+    pub fn new(state: State, filter: Option<usize>) -> Self {
         History {
+            filter,
             events: Vec::new(),
             states: vec![state],
+            sightings: Vec::new(),
             acknowledged_at_us: Vec::new(),
             moment: Moment::default(),
             is_synced: false,
@@ -93,7 +153,7 @@ impl History {
     /// Starts again from a state that is durable.
     pub fn settle(&mut self, state: State) {
         let is_logless = self.moment.is_logless;
-        *self = History::new(state);
+        *self = History::new(state, self.filter);
         self.moment.is_logless = is_logless;
     }
 
@@ -107,24 +167,53 @@ impl History {
         self.moment
     }
 
+    /// The slot of the family with a filter.
+    pub fn filter(&self) -> Option<usize> {
+        self.filter
+    }
+
     /// The state after all events.
-    pub fn now(&self) -> &State {
-        self.after(self.moment.begun)
+    pub fn now(&self) -> State {
+        self.after(self.moment.begun, self.moment.sightings)
     }
 
     /// The state after all events that were acknowledged: what a reader sees between calls.
-    pub fn acknowledged(&self) -> &State {
-        self.after(self.moment.acknowledged)
+    pub fn acknowledged(&self) -> State {
+        self.after(self.moment.acknowledged, self.moment.sightings)
     }
 
-    /// The state after so many events.
-    pub fn after(&self, events: usize) -> &State {
-        &self.states[events]
+    /// The state after so many events, with what so many sightings say of it.
+    fn after(&self, events: usize, sightings: usize) -> State {
+        let mut state = self.states[events].clone();
+        let later = self.sightings[..sightings].iter().filter(|seen| seen.events >= events);
+        later.for_each(|seen| seen.show(&mut state));
+        state
+    }
+
+    /// Takes over what a reader finds in the family with a filter between calls.
+    ///
+    /// # Errors
+    /// It is not what the filter may have made of what was acknowledged.
+    pub fn sight(&mut self, slot: usize, found: &Rows) -> Result<(), String> {
+        let state = self.acknowledged();
+        let Some(content) = state.family(slot) else { return Ok(()) };
+        let (incarnation, events) = (content.incarnation(), self.moment.acknowledged);
+        let outcomes = outcomes(slot, content.rows(), found)?;
+        if !outcomes.is_empty() {
+            self.sightings.push(Sighting { events, slot, incarnation, outcomes });
+            self.moment.sightings = self.sightings.len();
+        }
+        Ok(())
+    }
+
+    /// Rows that were seen to be filtered.
+    pub fn filtered_rows(&self) -> u64 {
+        self.sightings.iter().map(|seen| seen.outcomes.len() as u64).sum()
     }
 
     /// An event is about to be told; `is_synced` if it is durable before anybody sees it.
     pub fn begin(&mut self, event: Event, is_synced: bool) {
-        let mut state = self.now().clone();
+        let mut state = self.now();
         match &event {
             Event::Write(writes) => writes.iter().for_each(|write| state.apply(write)),
             Event::Create(slot) => state.create(*slot),
@@ -188,7 +277,7 @@ impl History {
         &self,
         moment: &Moment,
         allowed: RangeInclusive<usize>,
-        found: &Digests,
+        found: &Found,
     ) -> Result<usize, Violation> {
         let is_found = |survived: &usize| self.matches(moment, *survived, found).is_some();
         if let Some(survived) = allowed.clone().rev().find(is_found) {
@@ -201,13 +290,16 @@ impl History {
                 acknowledged: moment.acknowledged,
                 next: self.events.get(survived).map(|event| format!("{event:?}")),
             },
-            None => Violation::NoPrefix { begun: moment.begun, families: self.each_family(found) },
+            None => Violation::NoPrefix {
+                begun: moment.begun,
+                families: self.each_family(&found.digests),
+            },
         })
     }
 
     /// Whether what was found is what so many events leave; gives the number of events that the
     /// set of families is from.
-    fn matches(&self, moment: &Moment, survived: usize, found: &Digests) -> Option<usize> {
+    fn matches(&self, moment: &Moment, survived: usize, found: &Found) -> Option<usize> {
         let candidates = if moment.is_logless {
             let in_flight = self.events[..moment.begun].get(moment.acknowledged);
             let unsure = in_flight.is_some_and(Event::is_of_families);
@@ -215,31 +307,50 @@ impl History {
         } else {
             [survived, survived]
         };
-        let state = &self.states[survived];
+        let state = self.after(survived, moment.sightings);
         candidates.into_iter().find(|families_from| {
             let families = &self.states[*families_from];
             (0..FAMILY_COUNT).all(|slot| {
-                let expected = families.family(slot).map(|family| {
-                    let same = state.same_family(slot, family.incarnation());
-                    same.map_or(0, |content| content.digest())
-                });
-                expected == found[slot]
+                let incarnation = families.family(slot).map(|family| family.incarnation());
+                match (incarnation, found.digests[slot]) {
+                    (Some(incarnation), Some(_)) => {
+                        found.fits(slot, state.same_family(slot, incarnation))
+                    }
+                    (expected, found) => expected.is_none() && found.is_none(),
+                }
             })
         })
     }
 
+    /// Whether what was found is what was acknowledged, or what the filter may have made of that.
+    pub fn is_acknowledged(&self, found: &Found) -> bool {
+        let state = self.acknowledged();
+        (0..FAMILY_COUNT).all(|slot| match state.family(slot) {
+            Some(content) => found.fits(slot, Some(content)),
+            None => found.digests[slot].is_none(),
+        })
+    }
+
     /// The state that so many surviving events leave, which was found.
-    pub fn survivor(&self, moment: &Moment, survived: usize, found: &Digests) -> State {
+    pub fn survivor(&self, moment: &Moment, survived: usize, found: &Found) -> State {
         let families_from = self.matches(moment, survived, found).unwrap_or(survived);
         let mut state = self.states[families_from].clone();
+        let survivors = self.after(survived, moment.sightings);
         for slot in 0..FAMILY_COUNT {
             let Some(incarnation) = state.family(slot).map(|family| family.incarnation()) else {
                 continue;
             };
-            let content = self.states[survived].same_family(slot, incarnation).cloned();
-            match content {
+            match survivors.same_family(slot, incarnation).cloned() {
                 Some(content) => state.replace(slot, Some(content)),
                 None => state.create(slot),
+            }
+        }
+        if let Some((slot, rows)) = &found.filtered
+            && let Some(content) = state.family(*slot)
+        {
+            // What was found fits: see above.
+            for outcome in outcomes(*slot, content.rows(), rows).unwrap_or_default() {
+                state.refilter(*slot, &outcome.key, outcome.after.as_ref());
             }
         }
         state

@@ -60,7 +60,8 @@ pub fn record(script: &Script, durability: Durability) -> Result<(History, Vec<P
     let environment = watched_environment(1);
     let mut files = MemoryFileSystem::new();
     let options = script.options(durability);
-    let mut actor = Actor::new(&files, &environment, &options, History::new(State::default()));
+    let mut actor =
+        Actor::new(&files, &environment, &options, History::new(State::default(), script.filter));
     if !script.before_a_kill.is_empty() {
         actor.open().map_err(failed)?;
         for operation in &script.before_a_kill {
@@ -93,6 +94,7 @@ impl CrashPoints {
         let (history, points) = record(&case.script, case.durability)?;
         if case.round == 0 {
             tally.count("crash points", points.len() as u64);
+            tally.count("rows filtered", history.filtered_rows());
         }
         let mut trial = Trial::new(&history, tally);
         for (index, point) in points.iter().enumerate() {

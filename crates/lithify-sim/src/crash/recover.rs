@@ -1,14 +1,15 @@
 //! Opens what a crash left and looks at all of it.
 
 use super::actor::{Actor, DIRECTORY, handles, open};
-use super::history::{Digests, History};
+use super::history::{Found, History};
 use crate::digest;
-use crate::model::State;
-use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
+use crate::filtered::all_rows;
+use crate::operation::{Change, Operation, Value, Write};
 use crate::references::check_opened;
 use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::{Db, Options};
 use std::path::Path;
+use std::sync::Arc;
 
 /// More waits than this in one call are a wait without end.
 const WAITS_MAX: u64 = 100_000;
@@ -22,7 +23,7 @@ pub struct Recovered {
     /// The database.
     pub db: Db,
     /// What it shows.
-    pub digests: Digests,
+    pub found: Found,
     /// Calls to the file system that opening made.
     pub calls: u64,
     /// What these take on a common disk, in microseconds.
@@ -38,45 +39,57 @@ pub fn watched_environment(seed: u64) -> MemoryEnvironment {
     environment
 }
 
-/// Opens, reads every row of every family, and compares the files with the manifest.
+/// Opens, reads every row of every family, and compares the files with the manifest. No filter is in force,
+/// not even in the slot that has one: what is found is what the crash left.
 ///
 /// # Errors
 /// What was found to be wrong.
-pub fn recover(files: &MemoryFileSystem, options: &Options) -> Result<Recovered, String> {
+pub fn recover(
+    files: &MemoryFileSystem,
+    options: &Options,
+    filter: Option<usize>,
+) -> Result<Recovered, String> {
     let environment = watched_environment(1);
     let calls_before = files.call_count();
     let db =
         open(files, &environment, options).map_err(|error| format!("it does not open: {error}"))?;
     let calls = files.call_count() - calls_before;
     let syncs = files.calls(FileCallKind::SyncData) + files.calls(FileCallKind::SyncDirectory);
-    let digests = read_all(&db).map_err(|error| format!("it cannot be read: {error}"))?;
+    let found = read_all(&db, filter).map_err(|error| format!("it cannot be read: {error}"))?;
     check_opened(&db, files, Path::new(DIRECTORY))?;
     match environment.endless_waits() {
-        0 => Ok(Recovered { db, digests, calls, disk_us: calls * CALL_US + syncs * SYNC_US }),
+        0 => Ok(Recovered { db, found, calls, disk_us: calls * CALL_US + syncs * SYNC_US }),
         waits => Err(format!("{waits} waits without an end while it was opened")),
     }
 }
 
-/// The sums of the row fingerprints of each family.
+/// What a scan of each family finds; of the one with a filter its rows.
 ///
 /// # Errors
 /// What reading meets.
-pub fn read_all(db: &Db) -> lithify::Result<Digests> {
-    let mut digests = [None; FAMILY_COUNT];
-    for (digest, family) in digests.iter_mut().zip(handles(db)?) {
+pub fn read_all(db: &Db, filter: Option<usize>) -> lithify::Result<Found> {
+    let mut found = Found::default();
+    for (slot, family) in handles(db)?.into_iter().enumerate() {
         let Some(family) = family else { continue };
         let mut sum = 0_u64;
-        let mut rows = family.cursor(..)?;
-        while rows.next()? {
-            sum = sum.wrapping_add(digest::of_row(rows.key(), rows.value()));
+        if filter == Some(slot) {
+            let rows = all_rows(&family)?;
+            let digests = rows.iter().map(|(key, value)| digest::of_row(key, value));
+            sum = digests.fold(sum, u64::wrapping_add);
+            found.filtered = Some((slot, Arc::new(rows)));
+        } else {
+            let mut rows = family.cursor(..)?;
+            while rows.next()? {
+                sum = sum.wrapping_add(digest::of_row(rows.key(), rows.value()));
+            }
         }
-        *digest = Some(sum);
+        found.digests[slot] = Some(sum);
     }
-    Ok(digests)
+    Ok(found)
 }
 
-/// Compares all rows with the state that was found, key by key, and works with the database: it
-/// takes writes, flushes, compacts, closes and opens again.
+/// Compares all rows with the state that was found and a history goes on from, key by key, and works with the
+/// database: it takes writes, flushes, compacts, closes and opens again.
 ///
 /// # Errors
 /// What goes wrong.
@@ -84,10 +97,11 @@ pub fn work_on(
     files: &MemoryFileSystem,
     options: &Options,
     db: Db,
-    state: State,
+    history: History,
 ) -> Result<(), String> {
     let failed = |error: lithify::Error| format!("it does not go on: {error}");
     let environment = watched_environment(2);
+    let (state, filter) = (history.now(), history.filter());
     for (slot, handle) in handles(&db).map_err(failed)?.iter().enumerate() {
         let (Some(handle), Some(content)) = (handle, state.family(slot)) else { continue };
         for (key, value) in content.rows().iter() {
@@ -98,7 +112,7 @@ pub fn work_on(
         }
     }
     drop(db);
-    let mut actor = Actor::new(files, &environment, options, History::new(state));
+    let mut actor = Actor::new(files, &environment, options, history);
     actor.open().map_err(failed)?;
     let value = Value { seed: 77, length: 100 };
     let put = |family, key: &str| Write { family, change: Change::Put(key.into(), value) };
@@ -125,5 +139,5 @@ pub fn work_on(
     ];
     operations.iter().try_for_each(|operation| actor.perform(operation)).map_err(failed)?;
     actor.let_go();
-    recover(files, options).map(drop)
+    recover(files, options, filter).map(drop)
 }

@@ -23,6 +23,8 @@ pub struct Script {
     pub before_a_kill: Vec<Operation>,
     /// What is told.
     pub operations: Vec<Operation>,
+    /// The slot of the family with a compaction filter.
+    pub filter: Option<usize>,
     /// Bytes over which a manifest is replaced.
     manifest_bytes_max: u64,
 }
@@ -203,7 +205,7 @@ impl Lines {
     fn script(&mut self, name: &'static str) -> Script {
         let operations = std::mem::take(&mut self.operations);
         let manifest_bytes_max = MANIFEST_BYTES_MAX;
-        Script { name, before_a_kill: Vec::new(), operations, manifest_bytes_max }
+        Script { name, before_a_kill: Vec::new(), operations, filter: None, manifest_bytes_max }
     }
 }
 
@@ -228,6 +230,7 @@ pub fn all() -> Vec<Script> {
         manifests(),
         after_a_kill(),
         intervals(),
+        filtered(),
     ]
 }
 
@@ -393,6 +396,19 @@ fn intervals() -> Script {
     }
     lines.flush(Some(2)).advance(6000).write(0, "d e", 10).sync().write(2, "z", 10);
     lines.script("intervals")
+}
+
+/// Rows are filtered below newer ones, beside a snapshot, and before and behind an opening.
+fn filtered() -> Script {
+    let mut lines = Lines::default();
+    lines.families(&[0, 2]).write(2, "a b c d e f g h", 300).write(0, "a", 30).flush(Some(2));
+    lines.write(2, "c d i j k l m", 700).flush(Some(2)).compact(2).write(2, "a -b e m", 40);
+    lines.batch("0:b 2:f 2:n 2:g", 60, false).add(Operation::TakeSnapshot(0)).compact(2);
+    lines.write(2, "h..j o p", 500).flush(Some(2)).compact(2).add(Operation::CompareAll);
+    lines.add(Operation::ReleaseSnapshot(0)).write(2, "q", 20).settle().compact(2);
+    lines.write(2, "a b c ~s", 200).reopen(MODES[1], MANIFEST_BYTES_MAX).write(2, "d ~s", 90);
+    lines.ingest(2, "a e j", 80, IngestWay::Rows).compact(2).batch("0:c 2:e 2:j", 30, true);
+    Script { filter: Some(2), ..lines.script("filtered rows") }
 }
 
 /// The scripts, and one that reads what is on disk in every way.

@@ -141,8 +141,8 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
                 assert!(error.path().is_some(), "{error}");
             }
             Ok(db) => {
-                let digests = read_all(&db).unwrap();
-                let survived = history.find(&last.moment, 0..=last.moment.begun, &digests);
+                let found = read_all(&db, history.filter()).unwrap();
+                let survived = history.find(&last.moment, 0..=last.moment.begun, &found);
                 let lost = last.moment.begun - survived.unwrap();
                 // Between records there are bytes that nothing is read from.
                 let is_padding = records.windows(2).any(|record| {

@@ -2,13 +2,15 @@
 
 use super::choice::{self, Choice};
 use super::figures;
-use super::history::{CrashKind, Digests, History, Moment};
+use super::history::{CrashKind, Found, History, Moment};
 use super::record::{Point, Recorder, Which};
 use super::recover::{self, Recovered, read_all, recover};
 use crate::check::Tally;
+use crate::model::Rows;
 use lithify::Options;
 use lithify::fs::MemoryFileSystem;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// One in so many images is read key by key, and worked with after it was looked at.
 const WORKED_ON_PART: u64 = 16;
@@ -20,13 +22,15 @@ pub struct Trial<'a> {
     /// Where it is counted.
     pub tally: &'a mut Tally,
     /// What images show that were opened before, by their fingerprint.
-    known: HashMap<u64, Digests>,
+    known: HashMap<u64, Found>,
+    /// The rows that were found in the family with a filter, by their digest: many images have the same.
+    rows: HashMap<u64, Arc<Rows>>,
 }
 
 /// What a crash left, looked at.
 pub struct Left {
     /// What it shows.
-    pub digests: Digests,
+    pub found: Found,
     /// How many events survived.
     pub survived: usize,
 }
@@ -34,7 +38,7 @@ pub struct Left {
 impl<'a> Trial<'a> {
     /// No crash yet.
     pub fn new(history: &'a History, tally: &'a mut Tally) -> Self {
-        Trial { history, tally, known: HashMap::new() }
+        Trial { history, tally, known: HashMap::new(), rows: HashMap::new() }
     }
 
     /// Crashes at a point in one way.
@@ -45,10 +49,10 @@ impl<'a> Trial<'a> {
         let options = point.options.clone().unwrap_or_default();
         let image = choice.image(&point.files);
         let kind = choice.kind();
-        let left = self.look(&image, &options, &point.moment, kind).and_then(|digests| {
+        let left = self.look(&image, &options, &point.moment, kind).and_then(|found| {
             let allowed = point.moment.may_survive(kind);
-            let survived = self.history.find(&point.moment, allowed, &digests);
-            survived.map(|survived| Left { digests, survived }).map_err(|wrong| wrong.to_string())
+            let survived = self.history.find(&point.moment, allowed, &found);
+            survived.map(|survived| Left { found, survived }).map_err(|wrong| wrong.to_string())
         });
         let left = left.map_err(|wrong| {
             format!(
@@ -69,22 +73,27 @@ impl<'a> Trial<'a> {
         options: &Options,
         moment: &Moment,
         kind: CrashKind,
-    ) -> Result<Digests, String> {
+    ) -> Result<Found, String> {
         let fingerprint = image.fingerprint();
         self.tally.distinct(figures::DISTINCT_IMAGES, fingerprint);
-        if let Some(digests) = self.known.get(&fingerprint) {
-            return Ok(*digests);
+        if let Some(found) = self.known.get(&fingerprint) {
+            return Ok(found.clone());
         }
-        let Recovered { db, digests, calls, disk_us } = recover(image, options)?;
+        let filter = self.history.filter();
+        let Recovered { db, mut found, calls, disk_us } = recover(image, options, filter)?;
+        if let Some((slot, rows)) = &mut found.filtered {
+            let digest = found.digests[*slot].unwrap_or_default();
+            rows.clone_from(self.rows.entry(digest).or_insert(Arc::clone(rows)));
+        }
         figures::count_recovery(self.tally, options.durability, kind, calls, disk_us);
         if fingerprint.is_multiple_of(WORKED_ON_PART)
-            && let Ok(survived) = self.history.find(moment, 0..=moment.begun, &digests)
+            && let Ok(survived) = self.history.find(moment, 0..=moment.begun, &found)
         {
-            let state = self.history.survivor(moment, survived, &digests);
-            recover::work_on(image, options, db, state)?;
+            let state = self.history.survivor(moment, survived, &found);
+            recover::work_on(image, options, db, History::new(state, filter))?;
         }
-        self.known.insert(fingerprint, digests);
-        Ok(digests)
+        self.known.insert(fingerprint, found.clone());
+        Ok(found)
     }
 
     /// Crashes at a point, and again at points of the recovery.
@@ -107,8 +116,9 @@ impl<'a> Trial<'a> {
         let points = recorder.finish();
         if is_open {
             let db = opened.map_err(|error| format!("it opened once, and then: {error}"))?;
-            let digests = read_all(&db).map_err(|error| error.to_string())?;
-            if digests != left.digests {
+            let filter = self.history.filter();
+            let found = read_all(&db, filter).map_err(|error| error.to_string())?;
+            if found != left.found {
                 return Err("it was opened twice and showed two things".to_string());
             }
         }
@@ -141,22 +151,22 @@ impl<'a> Trial<'a> {
         let options = point.options.clone().unwrap_or_default();
         let image = choice.image(&again.files);
         let kind = choice.kind();
-        let digests = self.look(&image, &options, &point.moment, kind)?;
+        let found = self.look(&image, &options, &point.moment, kind)?;
         self.tally.count(figures::SECOND_CRASHES, 1);
         let stays = is_durable
             || first.kind() == CrashKind::PowerCut
             || choice.kind() == CrashKind::ProcessEnd;
-        if stays && digests != left.digests {
+        if stays && found != left.found {
             return Err(format!(
-                "{} events were there, and then {digests:?} instead of {:?}",
-                left.survived, left.digests
+                "{} events were there, and then {:?} instead of {:?}",
+                left.survived, found.digests, left.found.digests
             ));
         }
         // One power cut is enough for what only an end of the process keeps.
         let worst = kind.min(first.kind());
         let allowed = *point.moment.may_survive(worst).start()..=left.survived;
-        let found = self.history.find(&point.moment, allowed, &digests);
-        let survived = found.map_err(|wrong| wrong.to_string())?;
+        let survived = self.history.find(&point.moment, allowed, &found);
+        let survived = survived.map_err(|wrong| wrong.to_string())?;
         figures::count_crash(self.tally, options.durability, worst, &point.moment, survived);
         Ok(())
     }

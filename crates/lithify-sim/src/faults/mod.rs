@@ -63,7 +63,8 @@ impl Case {
             if !self.failure.is_of(call) {
                 continue;
             }
-            let run = || sweep::Run::new(&options, &calls, at, self.failure).run(&self.script);
+            let failing = (at, self.failure);
+            let run = || sweep::Run::new(&self.script, &options, &calls, failing).run(&self.script);
             // What panics is to be told with the call that failed before.
             let outcome = catch_unwind(AssertUnwindSafe(run))
                 .unwrap_or_else(|panic| Err(format!("a panic: {}", panic_text(&*panic))));

@@ -4,11 +4,11 @@
 use super::failure::{Calls, Failure, Fault, NotedCall};
 use super::figures::Outcome;
 use crate::crash::actor::{Actor, DIRECTORY};
-use crate::crash::history::{CrashKind, Digests, History};
+use crate::crash::history::{CrashKind, Found, History};
 use crate::crash::recover::{read_all, recover, watched_environment, work_on};
 use crate::crash::scripts::Script;
 use crate::model::State;
-use crate::operation::{FAMILY_COUNT, Operation};
+use crate::operation::Operation;
 use crate::references::unnamed_files;
 use lithify::fs::{CrashKeep, FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::FileName;
@@ -30,7 +30,7 @@ pub fn calls(script: &Script, durability: Durability) -> Result<Vec<NotedCall>, 
     let files = MemoryFileSystem::new();
     let calls = Calls::note(&files);
     let options = script.options(durability);
-    let mut actor = Actor::new(&files, &watched_environment(1), &options, new_history());
+    let mut actor = Actor::new(&files, &watched_environment(1), &options, new_history(script));
     actor.open().map_err(failed)?;
     for operation in script.told() {
         actor.perform(operation).map_err(failed)?;
@@ -39,8 +39,8 @@ pub fn calls(script: &Script, durability: Durability) -> Result<Vec<NotedCall>, 
     Ok(calls.finish())
 }
 
-fn new_history() -> History {
-    History::new(State::default())
+fn new_history(script: &Script) -> History {
+    History::new(State::default(), script.filter)
 }
 
 /// A run in which one call fails.
@@ -61,12 +61,17 @@ pub struct Run {
 
 impl Run {
     /// Prepares the failure of the call of that number, among those of a run without one.
-    pub fn new(options: &Options, calls: &[NotedCall], at: u64, failure: Failure) -> Run {
+    pub fn new(
+        script: &Script,
+        options: &Options,
+        calls: &[NotedCall],
+        (at, failure): (u64, Failure),
+    ) -> Run {
         let files = MemoryFileSystem::new();
         let environment = watched_environment(1);
         let fault = Fault::set(&files, failure, at, calls.len() as u64);
         Run {
-            actor: Actor::new(&files, &environment, options, new_history()),
+            actor: Actor::new(&files, &environment, options, new_history(script)),
             files,
             environment,
             fault,
@@ -181,33 +186,33 @@ impl Run {
         self.is_stopped = false;
         self.actor.let_go();
         let options = self.actor.witness().options();
-        let recovered = recover(&self.files, &options)?;
-        let digests = recovered.digests;
+        let recovered = recover(&self.files, &options, self.filter())?;
+        let found = recovered.found;
         drop(recovered.db);
-        let state = self.find(CrashKind::ProcessEnd, &digests)?;
+        let state = self.find(CrashKind::ProcessEnd, &found)?;
         self.actor.witness().history().settle(state);
         self.actor.open().map_err(|error| format!("it does not open again: {error}"))
     }
 
     /// The state that was found, if it is one that may be.
-    fn find(&self, kind: CrashKind, digests: &Digests) -> Result<State, String> {
+    fn find(&self, kind: CrashKind, found: &Found) -> Result<State, String> {
         let history = self.actor.witness().history();
         let moment = history.moment();
-        let found = history.find(&moment, moment.may_survive(kind), digests);
-        let survived = found.map_err(|wrong| format!("after a {kind:?}: {wrong}"))?;
-        Ok(history.survivor(&moment, survived, digests))
+        let survived = history.find(&moment, moment.may_survive(kind), found);
+        let survived = survived.map_err(|wrong| format!("after a {kind:?}: {wrong}"))?;
+        Ok(history.survivor(&moment, survived, found))
+    }
+
+    fn filter(&self) -> Option<usize> {
+        self.actor.witness().history().filter()
     }
 
     /// What is read is what was acknowledged, or reading fails and says why.
     fn compare(&self) -> Result<(), String> {
         let Some(db) = self.actor.db() else { return Ok(()) };
         let history = self.actor.witness().history();
-        let state = history.acknowledged();
-        let expected: Digests = std::array::from_fn::<_, FAMILY_COUNT, _>(|slot| {
-            state.family(slot).map(|family| family.digest())
-        });
-        match read_all(db) {
-            Ok(found) if found == expected => Ok(()),
+        match read_all(db, history.filter()) {
+            Ok(found) if history.is_acknowledged(&found) => Ok(()),
             Ok(_) => Err("after an error it shows other rows than were acknowledged".to_string()),
             Err(error) if self.failure.explains(error.kind()) => Ok(()),
             Err(error) => Err(format!("reading fails with another error: {error}")),
@@ -232,16 +237,17 @@ impl Run {
         ];
         for (keep, kind) in crashes {
             let image = self.files.crash_clone(self.at, keep);
-            let recovered =
-                recover(&image, &options).map_err(|wrong| format!("{kind:?}: {wrong}"))?;
-            self.find(kind, &recovered.digests)?;
+            let recovered = recover(&image, &options, self.filter())
+                .map_err(|wrong| format!("{kind:?}: {wrong}"))?;
+            self.find(kind, &recovered.found)?;
         }
         self.actor.let_go();
         self.check_left_files()?;
-        let recovered = recover(&self.files, &options)?;
-        let state = self.find(CrashKind::ProcessEnd, &recovered.digests)?;
+        let filter = self.filter();
+        let recovered = recover(&self.files, &options, filter)?;
+        let state = self.find(CrashKind::ProcessEnd, &recovered.found)?;
         if self.at.is_multiple_of(WORKED_ON_PART) {
-            work_on(&self.files, &options, recovered.db, state)?;
+            work_on(&self.files, &options, recovered.db, History::new(state, filter))?;
         }
         Ok(self.outcome)
     }

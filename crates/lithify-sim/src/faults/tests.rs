@@ -24,7 +24,7 @@ fn an_error_that_says_something_else_than_what_failed_is_found() {
     let at = calls.iter().position(|call| call.kind == FileCallKind::Exists).unwrap() as u64;
     let options = script.options(Durability::Sync);
     let run = |claimed: Failure| {
-        let mut run = sweep::Run::new(&options, &calls, at, Failure::IoOnce);
+        let mut run = sweep::Run::new(&script, &options, &calls, (at, Failure::IoOnce));
         run.claim(claimed);
         run.run(&script)
     };
