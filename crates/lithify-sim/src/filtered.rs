@@ -179,3 +179,29 @@ pub(crate) fn check_all(rows: &Rows) -> Result<(), String> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_is_found() {
+        let keys = (0..40_u8).map(|byte| vec![byte]);
+        let rows: Rows = keys.map(|key| (key.into(), [1_u8, 3].as_slice().into())).collect();
+        let made = |(key, value): (&Arc<[u8]>, &Arc<[u8]>)| match filtering::decide(key, value) {
+            FilterDecision::Keep => Some((Arc::clone(key), Arc::clone(value))),
+            FilterDecision::Remove => None,
+            FilterDecision::Change(value) => Some((Arc::clone(key), value.into())),
+        };
+        let filtered: Rows = rows.iter().filter_map(made).collect();
+        let slot = FAMILY_COUNT - 1;
+        assert!(outcomes(slot, &rows, &rows).unwrap().is_empty());
+        assert!(outcomes(slot, &rows, &filtered).unwrap().len() > 10);
+        assert!(outcomes(slot, &filtered, &rows).is_err());
+        assert!(check_all(&rows).is_err() && check_all(&filtered).is_ok());
+        let removed = rows.iter().find(|(key, _)| !filtered.contains_key(*key)).unwrap();
+        let back = filtered.iter().chain([removed]);
+        let back: Rows = back.map(|(key, value)| (Arc::clone(key), Arc::clone(value))).collect();
+        assert!(outcomes(slot, &filtered, &back).unwrap_err().contains("brought rows back"));
+    }
+}

@@ -96,6 +96,24 @@ fn what_was_never_written_is_found() {
     assert!(found.contains("no prefix"), "{found}");
 }
 
+#[test]
+fn a_filtered_row_that_comes_back_is_found() {
+    let (history, mut points) = recorded("filtered rows", Durability::Sync);
+    assert!(history.filtered_rows() > 8, "{} rows were filtered", history.filtered_rows());
+    let mut tally = Tally::default();
+    let mut trial = Trial::new(&history, &mut tally);
+    // Before the flush and the compaction that filtered the first rows, which are no events.
+    let last_unseen = points.iter().rposition(|point| point.moment.sightings == 0).unwrap();
+    let begun = points[last_unseen].moment.begun;
+    let unfiltered = points.iter_mut().find(|point| point.moment.begun == begun).unwrap();
+    trial.crash(unfiltered, &Choice::ProcessEnd).unwrap();
+    unfiltered.moment.sightings = 1;
+    let found = trial.crash(unfiltered, &Choice::ProcessEnd).err().unwrap();
+    assert!(found.contains("no prefix"), "{found}");
+    // Whether it is seen at once or not.
+    trial.crash(&points[last_unseen], &Choice::ProcessEnd).unwrap();
+}
+
 /// The only log segment of a disk, and its bytes.
 fn log_of(files: &MemoryFileSystem) -> (PathBuf, Vec<u8>) {
     let names = files.list(Path::new(DIRECTORY)).unwrap();
@@ -183,6 +201,7 @@ fn crash_points_of_every_script() {
 #[test]
 fn chains_of_crashes() {
     let tally = tally_of(&Crashes, 100);
+    assert!(tally.get("rows filtered") > 100, "{} rows filtered", tally.get("rows filtered"));
     assert!(tally.get(DISTINCT_IMAGES) >= 5_000, "{} images", tally.get(DISTINCT_IMAGES));
 }
 

@@ -1,5 +1,6 @@
 //! The database of a case, and what its threads tell each other.
 
+use super::filtered::{self, FilteredRows};
 use super::queue::{self, Queues};
 use super::{WRITERS, let_syncs_last};
 use crate::random::Random;
@@ -52,6 +53,7 @@ pub(super) struct Bench {
     pub(super) families: Vec<ColumnFamily>,
     pub(super) groups: Vec<Group>,
     pub(super) queues: Queues,
+    pub(super) filtered: FilteredRows,
     /// How often each counter was raised.
     pub(super) raised: Vec<AtomicU64>,
     /// The commits of each writer, in order: a group has one writer.
@@ -122,12 +124,14 @@ impl Bench {
         let db = Db::open_in(PATH, options, world).map_err(text)?;
         let families = FAMILIES.map(|name| db.column_family(name, small.clone()));
         let families = families.into_iter().collect::<Result<_, _>>().map_err(text)?;
-        let queues = Queues::new(db.column_family(queue::FAMILY, small).map_err(text)?);
+        let queues = Queues::new(db.column_family(queue::FAMILY, small.clone()).map_err(text)?);
+        let filtered = db.column_family(filtered::FAMILY, small).map_err(text)?;
         let bench = Bench {
             files,
             db,
             families,
             queues,
+            filtered: FilteredRows::new(filtered),
             groups: (0..GROUPS).map(|_| Group::default()).collect(),
             raised: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             logs: (0..WRITERS).map(|_| Mutex::default()).collect(),
@@ -243,7 +247,8 @@ impl Bench {
                 return Err(format!("counter {counter} was raised {raised} times and is {found}"));
             }
         }
-        for name in FAMILIES.into_iter().chain([queue::FAMILY]) {
+        self.filtered.check_end()?;
+        for name in FAMILIES.into_iter().chain([queue::FAMILY, filtered::FAMILY]) {
             self.db.drop_column_family(name).map_err(text)?;
         }
         self.db.wait_for_compaction().map_err(text)?;

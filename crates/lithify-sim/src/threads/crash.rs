@@ -32,7 +32,9 @@ pub(super) fn crash(bench: &Bench, mut random: Random) -> Result<u64, String> {
             false => bench.synced(writer),
         });
         let promised: Vec<_> = promised.collect();
-        let numbers = after_crash(bench, random.next(), keep)?;
+        let filtered = bench.filtered.promise(is_promised);
+        let db = crashed(bench, random.next(), keep)?;
+        let numbers = numbers(bench, &db)?;
         let survived = survived(bench, &numbers).and_then(|survived| {
             match survived.iter().zip(&promised).find(|(survived, promised)| survived < promised) {
                 None => in_order(bench, &survived),
@@ -41,7 +43,8 @@ pub(super) fn crash(bench: &Bench, mut random: Random) -> Result<u64, String> {
                 }
             }
         });
-        survived.map_err(|what| format!("a crash that keeps {keep:?}: {what}"))?;
+        let found = survived.and_then(|()| bench.filtered.check_crashed(&db, &filtered));
+        found.map_err(|what| format!("a crash that keeps {keep:?}: {what}"))?;
         crashes += 1;
         std::thread::sleep(REST);
     }
@@ -54,7 +57,7 @@ pub(super) fn check_interval(bench: &Bench, random: &mut Random) -> Result<(), S
     bench.count_up(0, false, random)?;
     let expected = bench.numbers();
     for _ in 0..LOOKS {
-        if after_crash(bench, 0, CrashKeep::Nothing)? == expected {
+        if numbers(bench, &crashed(bench, 0, CrashKeep::Nothing)?)? == expected {
             return Ok(());
         }
         std::thread::sleep(REST);
@@ -71,12 +74,16 @@ fn is_promised(durability: Durability, keep: CrashKeep) -> bool {
     }
 }
 
-/// The numbers that a crash now would leave; 0 where no row of a group is there.
-fn after_crash(bench: &Bench, seed: u64, keep: CrashKeep) -> Result<Numbers, String> {
+/// What a crash now would leave, opened.
+fn crashed(bench: &Bench, seed: u64, keep: CrashKeep) -> Result<Db, String> {
     let files = Arc::new(bench.files.crash_clone(seed, keep));
     let world = World { files, environment: Arc::new(MemoryEnvironment::new(seed)) };
     let options = Options { background_threads: 0, ..bench.db.options().clone() };
-    let db = Db::open_in(PATH, options, world).map_err(text)?;
+    Db::open_in(PATH, options, world).map_err(text)
+}
+
+/// The numbers of the groups; 0 where no row of one is there.
+fn numbers(bench: &Bench, db: &Db) -> Result<Numbers, String> {
     let mut numbers = [None; GROUPS as usize];
     for family in &bench.families {
         let family = db.existing_column_family(family.name()).map_err(text)?;

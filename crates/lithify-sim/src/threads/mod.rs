@@ -5,7 +5,8 @@
 //!    counters by transactions.
 //! 2. Readers look at groups in every way there is: gets, multi-gets, cursors that rest halfway,
 //!    snapshots that are read twice. A keeper flushes and compacts.
-//!    Writers also put and delete rows by range, again and again (`queue`).
+//!    Writers also put and delete rows by range, again and again (`queue`), and rows that a compaction
+//!    filter changes and removes (`filtered`).
 //! 3. No row of a group is ever missing. A read shows no number that nobody has begun to write, and none older
 //!    than one that was acknowledged or shown before it. What is read at one moment has one number
 //!    in all rows of a group, and the same when it is read again.
@@ -20,6 +21,7 @@
 mod bench;
 mod closing;
 mod crash;
+mod filtered;
 mod pause;
 mod queue;
 mod reader;

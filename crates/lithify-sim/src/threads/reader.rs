@@ -19,7 +19,8 @@ pub(super) fn read(bench: &Bench, random: Random) -> Result<u64, String> {
             _ => reader.snapshot()?,
         }
         bench.queues.look(reader.random.below(WRITERS), reader.random.one_in(2))?;
-        moments += 2;
+        bench.filtered.look(bench, reader.random.below(WRITERS))?;
+        moments += 4;
     }
     Ok(moments)
 }
