@@ -52,7 +52,7 @@ pub(crate) fn let_a_flush_in() {
     }
 }
 
-/// As [`let_others_in`], for as long as a close takes.
+/// As [`let_others_in`], for as long as a close takes, or a crash that is opened.
 pub(crate) fn let_a_close_in() {
     (0..20).for_each(|_| let_others_in());
 }
@@ -341,6 +341,10 @@ mod list {
         MovedPastFilter,
         /// A row at which a compaction filter fails goes, and the compaction goes on.
         FilterErrorLosesRow,
+        /// Recovery takes back the last edit of the manifest if the tables that it removes are still there.
+        LastCompactionTakenBack,
+        /// The edit of a compaction is synced after its outcome is shown.
+        CompactionSyncedLate,
         /// Rolling back to a savepoint keeps the writes behind it.
         SavepointKeepsWrites,
 
