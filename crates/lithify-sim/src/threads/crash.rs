@@ -32,7 +32,7 @@ pub(super) fn crash(bench: &Bench, mut random: Random) -> Result<u64, String> {
             false => bench.synced(writer),
         });
         let promised: Vec<_> = promised.collect();
-        let filtered = bench.filtered.promise(is_promised);
+        let filtered = bench.filtered.promise(is_promised)?;
         let db = crashed(bench, random.next(), keep)?;
         let numbers = numbers(bench, &db)?;
         let survived = survived(bench, &numbers).and_then(|survived| {

@@ -13,6 +13,7 @@ use crate::digest;
 use crate::operation::{Value, filtering};
 use lithify::{ColumnFamily, CompactionFilter, Db, FilterDecision, Slice, Snapshot};
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
 
 /// The column family of these rows.
 pub(super) const FAMILY: &str = "filtered";
@@ -24,6 +25,9 @@ const PLAIN: usize = 2;
 const ROUND: u64 = 5;
 
 const VALUE_BYTES: u32 = 120;
+
+/// Between two compactions.
+const REST: Duration = Duration::from_millis(1);
 
 /// The rows of a writer, as they are found.
 type Rows = Vec<Option<Slice>>;
@@ -67,7 +71,7 @@ fn key(writer: u64, row: u64) -> Vec<u8> {
 /// What a step puts, if it does not delete.
 fn written(writer: u64, row: u64, step: u64) -> Option<Vec<u8>> {
     let seed = digest::mix(digest::mix(writer, row), step);
-    (step % ROUND != 0).then(|| Value { seed, length: VALUE_BYTES }.bytes())
+    (!step.is_multiple_of(ROUND)).then(|| Value { seed, length: VALUE_BYTES }.bytes())
 }
 
 /// Whether a row is what a step left, or what the filter makes of that; only this if it `is_filtered`.
@@ -151,11 +155,30 @@ impl FilteredRows {
         Ok(step)
     }
 
+    /// Compacts until the writers are done, every other time beside a snapshot; gives how often.
+    pub(super) fn keep(&self, bench: &Bench) -> Result<u64, String> {
+        let mut compactions = 0_u64;
+        while !bench.is_over() {
+            match compactions.is_multiple_of(2) {
+                true => self.compact()?,
+                false => self.check_protection(bench)?,
+            }
+            compactions += 1;
+            std::thread::sleep(REST);
+        }
+        Ok(compactions)
+    }
+
+    /// Shows the filter all rows that no snapshot sees.
+    fn compact(&self) -> Result<(), String> {
+        self.family.compact_range(None, None).map_err(text)
+    }
+
     /// What a snapshot sees is kept for it.
-    pub(super) fn check_protection(&self, bench: &Bench) -> Result<(), String> {
+    fn check_protection(&self, bench: &Bench) -> Result<(), String> {
         let snapshot = bench.db.snapshot();
         let compacted = || -> Result<Vec<Rows>, String> {
-            self.family.compact_range(None, None).map_err(text)?;
+            self.compact()?;
             (0..WRITERS).map(|writer| rows(&self.family, writer, Some(&snapshot))).collect()
         };
         match compacted()? == compacted()? {
@@ -164,13 +187,17 @@ impl FilteredRows {
         }
     }
 
-    /// What a crash must leave of these rows, from now on.
-    pub(super) fn promise(&self, is_promised: bool) -> Promise {
+    /// What a crash must leave of these rows, from now on: what is filtered now stays so.
+    pub(super) fn promise(&self, is_promised: bool) -> Result<Promise, String> {
         let floor = |known: &Known| {
             let done = known.steps.done.load(SeqCst);
             known.floor(if is_promised { done } else { 0 })
         };
-        Promise(self.writers.iter().map(floor).collect())
+        for (writer, known) in (0..).zip(&self.writers) {
+            let before = known.floor(known.steps.done.load(SeqCst));
+            self.judge(writer, &rows(&self.family, writer, None)?, &before)?;
+        }
+        Ok(Promise(self.writers.iter().map(floor).collect()))
     }
 
     /// Whether it is what was promised.
@@ -185,7 +212,7 @@ impl FilteredRows {
 
     /// With nobody left, a compaction of everything shows the filter every row.
     pub(super) fn check_end(&self) -> Result<(), String> {
-        self.family.compact_range(None, None).map_err(text)?;
+        self.compact()?;
         for (writer, known) in (0..).zip(&self.writers) {
             let done = known.steps.done.load(SeqCst);
             let floor = Floor { step: done, filtered: [done; ROWS as usize] };

@@ -78,15 +78,18 @@ fn run(case: u64, tally: &mut Tally) -> Result<(), String> {
             .map(|random| scope.spawn(move || reader::read(bench, random)))
             .collect();
         let keeper = scope.spawn(move || writer::keep(bench));
+        let filterer = scope.spawn(move || bench.filtered.keep(bench));
         let random = seed();
         let crasher = scope.spawn(move || crash::crash(bench, random));
         let written = writers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
         bench.end();
         let read = readers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
-        let (kept, crashes) = (joined(keeper), joined(crasher));
+        let (kept, filtered) = (joined(keeper), joined(filterer));
+        let crashes = joined(crasher);
         tally.count("commits", written?.into_iter().sum());
         tally.count("reads at one moment", read?.into_iter().sum());
         tally.count("flushes and compactions asked for", kept?);
+        tally.count("compactions with a filter asked for", filtered?);
         tally.count("crashes beside them", crashes?);
         Ok::<(), String>(())
     })?;

@@ -21,7 +21,10 @@ pub(super) fn write(bench: &Bench, writer: u64, mut random: Random) -> Result<u6
             bench.sync()?;
         }
         bench.queues.step(bench, writer, &mut random)?;
-        bench.filtered.step(bench, writer)?;
+        // Seldom, so that the filter comes by between.
+        if random.one_in(6) {
+            bench.filtered.step(bench, writer)?;
+        }
         if random.one_in(3) {
             bench.raise(random.below(COUNTERS), &mut random)?;
         }
@@ -39,9 +42,6 @@ pub(super) fn keep(bench: &Bench) -> Result<u64, String> {
             _ => family.flush(),
         };
         done.map_err(text)?;
-        if jobs % 4 == 1 {
-            bench.filtered.check_protection(bench)?;
-        }
         jobs += 1;
         std::thread::sleep(REST);
     }

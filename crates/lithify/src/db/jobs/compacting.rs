@@ -477,11 +477,6 @@ impl DbInner {
         let state = self.append_edit(&mut manifest, changes)?;
         adopt_readers(&state, tables);
         family.take_version(&state, &[]);
-        if planted!(CompactionSyncedLate) {
-            crate::planted::let_a_close_in();
-            manifest.sync().inspect_err(|error| self.lifecycle.poison(error))?;
-            self.tree.book_manifest(&manifest);
-        }
         self.jobs.state().hold_garbage();
         Ok(())
     }

@@ -158,7 +158,7 @@ impl Tree {
     }
 
     /// Books what the manifest has written since the last call.
-    pub(crate) fn book_manifest(&self, manifest: &Manifest) {
+    fn book_manifest(&self, manifest: &Manifest) {
         let written_bytes = manifest.written_bytes();
         let booked_bytes = self.booked_bytes.swap(written_bytes, Ordering::AcqRel);
         let bytes = written_bytes.saturating_sub(booked_bytes);
