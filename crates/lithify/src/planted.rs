@@ -52,7 +52,7 @@ pub(crate) fn let_a_flush_in() {
     }
 }
 
-/// As [`let_others_in`], for as long as a close takes, or a crash that is opened.
+/// As [`let_others_in`], for as long as a close takes.
 pub(crate) fn let_a_close_in() {
     (0..20).for_each(|_| let_others_in());
 }
@@ -343,8 +343,6 @@ mod list {
         FilterErrorLosesRow,
         /// Recovery takes back the last edit of the manifest if the tables that it removes are still there.
         LastCompactionTakenBack,
-        /// The edit of a compaction is synced after its outcome is shown.
-        CompactionSyncedLate,
         /// Rolling back to a savepoint keeps the writes behind it.
         SavepointKeepsWrites,
 

@@ -323,42 +323,25 @@ impl Manifest {
         changes.extend(edit.changes);
         let edit = VersionEdit { changes };
         let applied = self.state.apply(&edit)?;
-        let appended = self
-            .writer
-            .as_mut()
-            .map_or(Ok(()), |writer| writer.append(&[IoSlice::new(&edit.encode())]).map(drop));
-        self.poison_if_unknown(appended)?;
-        let mut is_synced = true;
-        if planted!(IngestEditUnsynced)
-            && edit.changes.iter().any(
-                |change| matches!(change, Change::AddFile { metadata, .. } if metadata.ingested),
-            )
-        {
-            is_synced = false;
-        }
-        if planted!(EditUnsynced) {
-            is_synced = false;
-        }
-        if planted!(CompactionSyncedLate)
-            && edit.changes.iter().any(|change| matches!(change, Change::RemoveFile { .. }))
-            && edit.changes.iter().any(|change| matches!(change, Change::AddFile { .. }))
-        {
-            is_synced = false;
-        }
-        if is_synced {
-            self.sync()?;
-        }
+        let durable = self.writer.as_mut().map_or(Ok(()), |writer| {
+            writer.append(&[IoSlice::new(&edit.encode())])?;
+            if planted!(IngestEditUnsynced)
+                && edit.changes.iter().any(|change| {
+                    matches!(change, Change::AddFile { metadata, .. } if metadata.ingested)
+                })
+            {
+                return Ok(());
+            }
+            if planted!(EditUnsynced) {
+                return Ok(());
+            }
+            writer.sync()
+        });
+        self.poison_if_unknown(durable)?;
+        self.witness.manifest_is_durable(self.number, self.end_offset());
         self.obsolete.retire(applied.removed);
         self.state = Arc::new(applied.state);
         Ok(Arc::clone(&self.state))
-    }
-
-    /// Makes what was appended durable.
-    pub(crate) fn sync(&mut self) -> Result<()> {
-        let durable = self.writer.as_mut().map_or(Ok(()), WalWriter::sync);
-        self.poison_if_unknown(durable)?;
-        self.witness.manifest_is_durable(self.number, self.end_offset());
-        Ok(())
     }
 
     /// Replaces the manifest by one that holds nothing but the present state, and removes the old
