@@ -112,8 +112,8 @@ impl Claim {
             Claim::ConfirmedButByLess => "confirmed, but by less",
             Claim::Contradicted => "contradicted",
             Claim::NotSignificant => "n.s.",
-            Claim::DirectionOnly(true) => "points as published",
-            Claim::DirectionOnly(false) => "points elsewhere",
+            Claim::DirectionOnly(true) => "agrees",
+            Claim::DirectionOnly(false) => "disagrees",
             Claim::Undecided => "undecided",
         }
     }
