@@ -62,7 +62,7 @@ impl Compression {
     ///
     /// # Errors
     /// The first number that this version does not know.
-    pub fn from_numbers(
+    pub(crate) fn from_numbers(
         codec: u64,
         effort: i64,
         encoder: u64,

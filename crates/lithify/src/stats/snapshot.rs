@@ -210,7 +210,7 @@ impl LevelShape {
 
 impl StatisticsSnapshot {
     /// What the ledger knows at `now_us`; the database adds levels, cache and the like.
-    pub fn of_ledger(ledger: &Ledger, now_us: u64) -> Self {
+    pub(crate) fn of_ledger(ledger: &Ledger, now_us: u64) -> Self {
         StatisticsSnapshot {
             uptime_us: ledger.uptime_us(now_us),
             figures: ledger.figures(),
@@ -239,7 +239,7 @@ impl StatisticsSnapshot {
 
     /// Adds the memory in use.
     #[must_use]
-    pub fn with_memory(mut self, budget: &MemoryBudget) -> Self {
+    pub(crate) fn with_memory(mut self, budget: &MemoryBudget) -> Self {
         self.memory_limit_bytes = budget.limit_bytes() as u64;
         self.memory = MemoryUse::ALL
             .iter()
