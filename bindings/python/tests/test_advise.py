@@ -19,7 +19,7 @@ LINES = [json.dumps(record) for record in RECORDS]
 
 
 def advise(data: Any, **arguments: Any) -> lithify.Report:
-    return lithify.advise(data, time_s=2, **arguments)
+    return lithify.advise(data, **{"time_s": 2, **arguments})
 
 
 def check(advice: lithify.Report, rows: int = 3000) -> None:
