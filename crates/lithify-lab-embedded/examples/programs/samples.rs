@@ -25,7 +25,7 @@ impl Window {
 const SERIES: u64 = 1_000;
 /// A query reads so many samples of one series.
 const WINDOW: u64 = 500;
-const QUERIES: u64 = 2_000;
+const QUERIES: u64 = 40_000;
 
 /// Sorts by series, then by time.
 fn key(series: u64, time: u64) -> [u8; 8] {
