@@ -205,18 +205,15 @@ fn long_calls_count_before_the_first_of_them_is_timed() {
     let clock = HandClock::default();
     let ledger = Ledger::new(&clock);
     clock.advance(1_000, 0);
-    let calls = 64_000_u64;
+    // The CPU clock times the 3,943rd call and then the 5,439th: all long ones between are owed until then.
+    let (calls, first_long) = (5_600_u64, 4_000);
     for call in 0..calls {
         let sample = ledger.begin_user_call(Counter::Seeks, Cause::UserScan, &clock);
-        // From the two thousandth on.
-        if call < 2_000 {
-            clock.advance(4, 4)
-        } else {
-            clock.advance(300, 20)
-        }
+        let (wall_us, cpu_us) = if call < first_long { (4, 4) } else { (300, 20) };
+        clock.advance(wall_us, cpu_us);
         ledger.end_unmetered_call(sample, Cause::UserScan, &clock);
     }
-    let spent_ns = (2_000 * 4 + (calls - 2_000) * 20) * 1_000;
+    let spent_ns = (first_long * 4 + (calls - first_long) * 20) * 1_000;
     let booked_ns = ledger.figures().cpu_ns_of_cause(Cause::UserScan);
     assert!(booked_ns.abs_diff(spent_ns) < spent_ns / 20, "{booked_ns} of {spent_ns}");
 }
