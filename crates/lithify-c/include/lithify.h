@@ -364,7 +364,8 @@ const void *lithify_cursor_value(const lithify_cursor *cursor, size_t *value_len
  *   LITHIFY_ABSENT  these were the last ones; *rows may be 0
  *   LITHIFY_SHORT   the next row alone is larger than `capacity`: *used is what it takes
  * A row that did not fit comes with the next call of the same direction. lithify_cursor_next and
- * lithify_cursor_prev go on from the last row that was copied. Which row the cursor lends after a fill is not said.
+ * lithify_cursor_prev go on from the last row that was copied, and so does a fill the other way. Which row the
+ * cursor lends after a fill is not said.
  */
 int lithify_cursor_fill(lithify_cursor *cursor, int direction, size_t rows_max, void *buffer,
                         size_t capacity, size_t *used, size_t *rows, char **message);

@@ -37,31 +37,29 @@ impl Cursor {
         Cursor { cursor, left_over: None, ended: None }
     }
 
-    /// Goes one row on from the last one that was handed out. That a fill has looked at the row behind it
-    /// does not show.
-    fn step(&mut self, way: Way) -> Answer {
-        match (self.left_over.take(), self.ended.take()) {
-            (Some(left_over), _) if left_over == way => Ok(OK),
-            (Some(_), _) if !step(&mut self.cursor, way)? => Ok(ABSENT),
-            _ => Ok(if step(&mut self.cursor, way)? { OK } else { ABSENT }),
+    /// Moves one row on from the last one that was handed out; false if there is none. That a fill has looked
+    /// at the row behind it does not show.
+    fn step(&mut self, way: Way) -> Result<bool, Failure> {
+        self.ended = None;
+        match self.left_over.take() {
+            Some(left_over) if left_over == way => Ok(true),
+            Some(_) if !step(&mut self.cursor, way)? => Ok(false),
+            _ => Ok(step(&mut self.cursor, way)?),
         }
     }
 
     /// Makes a move to a place, after which nothing of a fill is left.
     fn go(&mut self, go: impl FnOnce(&mut lithify::Cursor) -> lithify::Result<bool>) -> Answer {
         (self.left_over, self.ended) = (None, None);
-        Ok(if go(&mut self.cursor)? { OK } else { ABSENT })
+        Ok(found(go(&mut self.cursor)?))
     }
 
-    /// Goes on to the row that a fill copies next; false if there is none.
+    /// Moves to the row that a fill copies next; false if there is none, and again until it moves otherwise.
     fn advance(&mut self, way: Way) -> Result<bool, Failure> {
-        if self.left_over.take() == Some(way) {
-            return Ok(true);
-        }
         if self.ended == Some(way) {
             return Ok(false);
         }
-        let found = step(&mut self.cursor, way)?;
+        let found = self.step(way)?;
         self.ended = (!found).then_some(way);
         Ok(found)
     }
@@ -96,6 +94,10 @@ impl Cursor {
         }
         Ok((OK, capacity - rest.len(), rows))
     }
+}
+
+fn found(is_found: bool) -> c_int {
+    if is_found { OK } else { ABSENT }
 }
 
 fn step(cursor: &mut lithify::Cursor, way: Way) -> lithify::Result<bool> {
@@ -187,12 +189,12 @@ c_functions! {
 
     /// To the next row.
     fn lithify_cursor_next(cursor: *mut CCursor) {
-        borrow_mut(cursor)?.step(Way::Forward)
+        Ok(found(borrow_mut(cursor)?.step(Way::Forward)?))
     }
 
     /// To the row before.
     fn lithify_cursor_prev(cursor: *mut CCursor) {
-        borrow_mut(cursor)?.step(Way::Backward)
+        Ok(found(borrow_mut(cursor)?.step(Way::Backward)?))
     }
 
     /// To the first row at or behind a key.
@@ -358,15 +360,20 @@ mod tests {
                 let keys_only = true;
                 let buffer = &mut buffer[..capacity];
                 assert_eq!(cursor.fill((filled, keys_only), rows_max, buffer).ok().unwrap().2, 2);
-                assert_eq!(cursor.step(stepped).ok().unwrap(), OK);
+                assert!(cursor.step(stepped).ok().unwrap());
                 assert_eq!(cursor.cursor.key(), [key], "{rows_max} rows");
             }
         }
+        // A fill the other way, too, begins behind the last row that was handed out.
+        cursor.go(|cursor| cursor.seek_to_first()).ok().unwrap();
+        assert_eq!(cursor.fill((Way::Forward, true), 100, &mut buffer).ok().unwrap().2, 2);
+        assert_eq!(cursor.fill((Way::Backward, true), 1, &mut buffer).ok().unwrap().2, 1);
+        assert_eq!(cursor.cursor.key(), [1]);
         // Nothing was handed out at all.
         for (stepped, key) in [(Way::Forward, 6), (Way::Backward, 4)] {
             cursor.go(|cursor| cursor.seek([5])).ok().unwrap();
             assert_eq!(cursor.fill((Way::Forward, false), 1, &mut []).ok().unwrap().0, SHORT);
-            assert_eq!(cursor.step(stepped).ok().unwrap(), OK);
+            assert!(cursor.step(stepped).ok().unwrap());
             assert_eq!(cursor.cursor.key(), [key]);
         }
     }

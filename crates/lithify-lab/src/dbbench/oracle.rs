@@ -239,7 +239,7 @@ pub fn agreement(left: &DbResult, right: &DbResult) -> Agreement {
         if a.spec.benchmark.is_write() {
             continue;
         }
-        if a.contents.is_none() || a.contents != b.contents {
+        if !have_same_rows(a, b) {
             agreement.not_comparable.push(a.spec.to_string());
             continue;
         }
@@ -265,6 +265,11 @@ pub fn agreement(left: &DbResult, right: &DbResult) -> Agreement {
         }
     }
     agreement
+}
+
+/// Whether two steps are known to have run over the same rows.
+pub(super) fn have_same_rows(a: &StepResult, b: &StepResult) -> bool {
+    a.contents.is_some() && a.contents == b.contents
 }
 
 /// Where two steps over equal contents differ: at the last number of operations that both wrote

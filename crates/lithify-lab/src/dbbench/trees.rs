@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use super::oracle;
 use super::plan::DbRecord;
 use super::spec::{DbCell, DbResult, Role, Step, StepResult};
 use crate::adapter::{EngineName, EngineStatistics, LevelStatistics};
@@ -93,8 +94,7 @@ pub(super) fn unlike<'a>(
     let pairs = left.loops().zip(right.loops());
     let read_only =
         pairs.filter(|(step, _)| reads(step) && !step.spec.benchmark.is_beside_writer());
-    let are_unlike =
-        |(a, b): &(&StepResult, &StepResult)| a.contents.is_none() || a.contents != b.contents;
+    let are_unlike = |(a, b): &(&StepResult, &StepResult)| !oracle::have_same_rows(a, b);
     read_only.filter(are_unlike).map(|(step, _)| step.spec.to_string())
 }
 

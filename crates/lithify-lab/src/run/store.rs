@@ -124,9 +124,12 @@ impl Store {
     /// The operating system's.
     pub(crate) fn set_aside(&self) -> Result<PathBuf, RunError> {
         let name = self.directory.file_name().unwrap_or_default().to_string_lossy();
-        let numbered = (1..u32::MAX).map(|number| format!("{name}-before-{number}"));
-        let free = numbered.map(|name| self.directory.with_file_name(name)).find(|to| !to.exists());
-        let to = free.unwrap_or_else(|| self.directory.with_extension("before"));
+        let beside = |number| self.directory.with_file_name(format!("{name}-before-{number}"));
+        let (mut number, mut to) = (1, beside(1));
+        while to.exists() {
+            number += 1;
+            to = beside(number);
+        }
         let moved = || -> io::Result<()> {
             fs::create_dir(&to)?;
             for entry in fs::read_dir(&self.directory)? {
