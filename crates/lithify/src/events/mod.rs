@@ -26,10 +26,11 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A flush, compaction or move begins. Not told of a job that a close ends before its first step.
+    /// A flush, compaction, move or ingest begins; an ingest of rows when it first writes some. Not told of
+    /// a job that a close ends before its first step.
     JobBegan(JobInfo),
     /// A flush, compaction, move or ingest has ended: it is live, was given up, or failed. Told before
-    /// those who wait for the job, such as [`crate::Db::flush`], go on. Of kind
+    /// those who wait for the job, such as [`crate::Db::flush`], continue. Of kind
     /// [`crate::stats::JobKind::WriteStop`]: writers were stopped for so long.
     JobEnded(JobEnd),
     /// Writers are slowed from now on. Told once, however many writes wait.
@@ -277,8 +278,21 @@ impl TrackedJob {
         records: impl IntoIterator<Item = &'a JobRecord>,
         outcome: JobOutcome,
     ) {
+        self.end_knowing(events, |job| job, tables_out, records, outcome);
+    }
+
+    /// It has ended, and its end tells what nobody knew when it began.
+    pub(crate) fn end_knowing<'a>(
+        &self,
+        events: &Events,
+        complete: impl FnOnce(JobInfo) -> JobInfo,
+        tables_out: u64,
+        records: impl IntoIterator<Item = &'a JobRecord>,
+        outcome: JobOutcome,
+    ) {
         if let Some(begun) = self.begun.get() {
-            let end = JobEnd::new(begun.clone(), events.now_us(), tables_out, records, outcome);
+            let job = complete(begun.clone());
+            let end = JobEnd::new(job, events.now_us(), tables_out, records, outcome);
             events.tell(Event::JobEnded(end));
         }
     }

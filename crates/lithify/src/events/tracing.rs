@@ -2,7 +2,7 @@
 //! held back, are spans too, and their events are in them.
 //!
 //! A job is done in steps, by whatever thread is free: its span is open from its first step to its end, and entered
-//! for its events alone. What is told only at its end (an ingest, a stop of writers) is an event without a span.
+//! for its events alone. A stop of writers is told at its end only, and is an event without a span.
 
 use super::{Event, OptionChange};
 use crate::base::lock;

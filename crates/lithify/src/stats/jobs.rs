@@ -80,7 +80,7 @@ impl JobInfo {
 pub enum JobOutcome {
     /// What it made is live.
     Done,
-    /// The database was closed meanwhile. Nothing has changed.
+    /// The database was closed meanwhile, or an ingest was dropped. Nothing has changed.
     Aborted,
     /// It met an error. Nothing has changed, unless the kind is [`ErrorKind::Poisoned`].
     Failed {

@@ -38,6 +38,15 @@ fn ends(heard: &Heard) -> Vec<JobEnd> {
     heard.lock().unwrap().iter().filter_map(ended).collect()
 }
 
+/// Numbers of the jobs that were told to begin.
+fn begun(heard: &Heard) -> Vec<u64> {
+    let number = |event: &Event| match event {
+        Event::JobBegan(job) => Some(job.number),
+        _ => None,
+    };
+    heard.lock().unwrap().iter().filter_map(number).collect()
+}
+
 fn fail_on_tables(parts: &Parts, kind: FileCallKind) {
     parts.files.set_fault(Box::new(move |call| {
         let is_table = call.path.extension().is_some_and(|extension| extension == "sst");
@@ -183,6 +192,33 @@ fn a_compaction_that_is_refused_is_told_with_its_error() {
     let end = ends(&heard).pop().unwrap();
     assert_eq!((end.job.kind, end.job.reason), (JobKind::Compaction, "manual"));
     assert!(matches!(end.outcome, JobOutcome::Failed { kind: ErrorKind::Io, .. }), "{end:?}");
+    assert_eq!(begun(&heard), ends(&heard).iter().map(|end| end.job.number).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_ingest_begins_with_its_first_rows_and_ends_once() {
+    let parts = Parts::new(12);
+    let (listener, heard) = recorder();
+    let (db, family) = open_with(&parts, listening(listener));
+    drop(family.ingest().unwrap());
+    family.ingest().unwrap().commit().unwrap();
+    family.ingest_tables::<&str>(&[], TableTransfer::Link).unwrap();
+    assert!(heard.lock().unwrap().is_empty(), "nothing was written");
+    let fill = || {
+        let mut ingest = family.ingest().unwrap();
+        (0..40_u64).for_each(|row| ingest.put(row.to_be_bytes(), [7; 10_000]).unwrap());
+        ingest
+    };
+    let dropped = fill();
+    assert_eq!((begun(&heard), ends(&heard).len()), (vec![1], 0), "before the end is known");
+    drop(dropped);
+    let outlived = fill();
+    db.close().unwrap();
+    drop(outlived);
+    assert_eq!(begun(&heard), [1, 2]);
+    let ends = ends(&heard);
+    let outcomes: Vec<_> = ends.iter().map(|end| (end.job.number, &end.outcome)).collect();
+    assert_eq!(outcomes, [(1, &JobOutcome::Aborted), (2, &JobOutcome::Aborted)]);
 }
 
 /// A sync of the log that fails leaves the state on disk unknown.

@@ -22,6 +22,7 @@ use crate::db::family_handle::ColumnFamily;
 use crate::db::inner::DbInner;
 use crate::db::jobs::background::table_options;
 use crate::db::tree::family::Family;
+use crate::events::{Events, TrackedJob};
 use crate::fs::Ticket;
 use crate::manifest::KeyRange;
 use crate::retention::{stamped, write_time};
@@ -102,6 +103,21 @@ struct Written {
     row_bytes: u64,
 }
 
+impl Written {
+    /// Tells how the job has ended: with so many tables, all of this level. Nothing if that was told.
+    fn tell_end(
+        &self,
+        job: Option<TrackedJob>,
+        events: &Events,
+        (tables_out, target_level, outcome): (u64, Option<Level>, JobOutcome),
+    ) {
+        if let Some(job) = job {
+            let complete = |job| JobInfo { target_level, bytes_in: self.row_bytes, ..job };
+            job.end_knowing(events, complete, tables_out, self.records.values(), outcome);
+        }
+    }
+}
+
 /// Rows on their way into a column family, from [`ColumnFamily::ingest`]: in ascending key order,
 /// straight into tables. They become visible at [`Ingest::commit`], all at once; before that, and
 /// after a crash before it, nothing of them is there. Dropping an ingest gives it up.
@@ -122,7 +138,8 @@ pub struct Ingest {
     meter: WorkMeter,
     charge: Charge,
     failure: Option<Error>,
-    began_us: u64,
+    /// Until its end is told.
+    job: Option<TrackedJob>,
 }
 
 impl ColumnFamily {
@@ -157,7 +174,7 @@ impl ColumnFamily {
             meter: WorkMeter::default(),
             charge: self.inner.workshop.budget.charge(MemoryUse::Compaction, 0),
             failure: None,
-            began_us: self.inner.events.now_us(),
+            job: Some(TrackedJob::new(JobInfo::planned(JobKind::Ingest, &self.family.name))),
         })
     }
 }
@@ -234,24 +251,19 @@ impl Ingest {
         if planted!(IngestIntoClosing) {
             call = None;
         }
-        let written = std::mem::take(&mut self.written);
+        let mut written = std::mem::take(&mut self.written);
         if written.tables.is_empty() {
             inner.make_all_durable()?;
             return Ok(Ingested::default());
         }
         let table_bytes = written.tables.iter().map(|table| table.metadata.size_bytes).sum();
         let table_count = written.tables.len() as u64;
-        let installed = self.inner.install_ingest(&self.family, written.tables);
+        let tables = std::mem::take(&mut written.tables);
+        let installed = self.inner.install_ingest(&self.family, tables);
         drop(call);
-        let (records, levels) = (written.records.values(), installed.as_ref().ok());
-        let info = JobInfo {
-            target_level: levels.and_then(|(_, levels)| only_level(levels)),
-            bytes_in: written.row_bytes,
-            began_us: self.began_us,
-            ..JobInfo::planned(JobKind::Ingest, &self.family.name)
-        };
-        let outcome = JobOutcome::of_result(&installed);
-        inner.events.tell_end(info, table_count, records, outcome);
+        let levels = installed.as_ref().map_or(&[][..], |(_, levels)| levels);
+        let end = (table_count, only_level(levels), JobOutcome::of_result(&installed));
+        written.tell_end(self.job.take(), &inner.events, end);
         let (sequence, levels) = installed?;
         let ledger = &self.family.ledger;
         let records = written.records.values();
@@ -290,6 +302,11 @@ impl Ingest {
     fn step(&mut self, work: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         let inner = Arc::clone(&self.inner);
         let _call = inner.lifecycle.enter()?;
+        if let Some(job) = &self.job
+            && self.rows() > 0
+        {
+            job.begin(&inner.events);
+        }
         let clock = &*inner.world.environment;
         let mut step = StepClock::start(clock);
         let result = work(self);
@@ -305,13 +322,8 @@ impl Ingest {
         result.inspect_err(|error| {
             self.failure = Some(error.clone());
             self.abandon();
-            let info = JobInfo {
-                bytes_in: self.written.row_bytes,
-                began_us: self.began_us,
-                ..JobInfo::planned(JobKind::Ingest, &self.family.name)
-            };
-            let records = self.written.records.values();
-            inner.events.tell_end(info, 0, records, JobOutcome::of_error(error));
+            let end = (0, None, JobOutcome::of_error(error));
+            self.written.tell_end(self.job.take(), &inner.events, end);
         })
     }
 
@@ -425,6 +437,8 @@ impl Drop for Ingest {
         if let Ok(_call) = inner.lifecycle.enter() {
             self.abandon();
         }
+        let end = (0, None, JobOutcome::Aborted);
+        self.written.tell_end(self.job.take(), &inner.events, end);
     }
 }
 

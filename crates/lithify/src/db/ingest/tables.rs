@@ -11,6 +11,7 @@ use crate::db::family_handle::ColumnFamily;
 use crate::db::ingest::{Ingested, only_level};
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
+use crate::events::TrackedJob;
 use crate::fs::{File, OpenMode};
 use crate::stats::{Cause, Counter, JobInfo, JobKind, JobOutcome, JobRecord, StepClock, WorkMeter};
 use crate::table::{ReadContext, TableProperties, TableReader, TableSummary};
@@ -56,11 +57,11 @@ impl ColumnFamily {
         self.inner.lifecycle.check_writable()?;
         self.family.check_alive()?;
         let events = &self.inner.events;
-        let planned = JobInfo {
-            began_us: events.now_us(),
-            tables_in: paths.len() as u64,
-            ..JobInfo::planned(JobKind::Ingest, &self.family.name)
-        };
+        let planned = JobInfo::planned(JobKind::Ingest, &self.family.name);
+        let job = TrackedJob::new(JobInfo { tables_in: paths.len() as u64, ..planned });
+        if !paths.is_empty() {
+            job.begin(events);
+        }
         let mut incoming = Incoming {
             inner: &self.inner,
             family: &self.family,
@@ -72,13 +73,14 @@ impl ColumnFamily {
         let taken = paths.iter().try_for_each(|path| incoming.take_in(path.as_ref()));
         let ingested = taken.and_then(|()| incoming.install(&mut records));
         if let Err(error) = &ingested {
-            events.tell_end(planned, 0, &records, JobOutcome::of_error(error));
-        } else if !records.is_empty() {
+            job.end(events, 0, &records, JobOutcome::of_error(error));
+        } else {
             let levels: Vec<_> = records.iter().map(|record| record.target_level).collect();
-            let bytes_in = records.iter().map(|record| record.moved_bytes + record.written_bytes);
-            let info =
-                JobInfo { target_level: only_level(&levels), bytes_in: bytes_in.sum(), ..planned };
-            events.tell_end(info, records.len() as u64, &records, JobOutcome::Done);
+            let bytes = records.iter().map(|record| record.moved_bytes + record.written_bytes);
+            let (target_level, bytes_in) = (only_level(&levels), bytes.sum());
+            let complete = |job| JobInfo { target_level, bytes_in, ..job };
+            let tables_out = records.len() as u64;
+            job.end_knowing(events, complete, tables_out, &records, JobOutcome::Done);
         }
         ingested
     }
