@@ -394,7 +394,7 @@ impl ColumnFamily {
     ) -> PyResult<()> {
         let start = start.as_ref().map(BytesLike::as_slice);
         let stop = stop.as_ref().map(BytesLike::as_slice);
-        self.remove(py, |family| family.compact_range(start, stop))
+        self.remove(py, |family| family.compact_range((start, stop)))
     }
 
     /// About how many rows there are: entries less deletes, older versions counted until they are compacted.

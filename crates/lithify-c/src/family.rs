@@ -135,7 +135,7 @@ c_functions! {
         end_length: usize,
     ) {
         let (start, end) = (bound(start, start_length)?, bound(end, end_length)?);
-        borrow(family)?.compact_range(start, end)?;
+        borrow(family)?.compact_range((start, end))?;
         Ok(OK)
     }
 }

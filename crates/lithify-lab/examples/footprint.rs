@@ -89,7 +89,7 @@ fn openings(directory: &Path, tables: u64) -> Outcome<()> {
     let db = open()?;
     // A little more than two bytes of rows for one of a table.
     fill(&db, tables * TABLE_BYTES * 9 / 4 / 100)?;
-    db.column_family("default", options.clone())?.compact_range(None, None)?;
+    db.column_family("default", options.clone())?.compact_range(..)?;
     db.close()?;
     let mut times = Vec::new();
     for _ in 0..OPENINGS {

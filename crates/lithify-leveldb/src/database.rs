@@ -169,7 +169,7 @@ impl Database {
     /// Compacts the keys from `start` to `limit`, both included; nothing is an open end. LevelDB tells of
     /// no failure here: the next write does.
     pub fn compact(&self, start: Option<&[u8]>, limit: Option<&[u8]>) {
-        let _ = self.rows.compact_range(start, limit);
+        let _ = self.rows.compact_range((start, limit));
     }
 
     /// What the database says of itself under a name.

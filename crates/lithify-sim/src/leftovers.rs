@@ -85,7 +85,7 @@ impl Case {
             0 => family.delete_range(key.min(other), key.max(other)),
             1..=6 => family.delete(key),
             7 => family.flush(),
-            8 if self.random.one_in(4) => family.compact_range(None, None),
+            8 if self.random.one_in(4) => family.compact_range(..),
             _ => {
                 let value: Vec<u8> =
                     (0..300).flat_map(|_| self.random.next().to_le_bytes()).collect();

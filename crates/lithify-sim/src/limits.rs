@@ -189,7 +189,7 @@ impl Sequences {
         for _ in 0..LEFT_MAX {
             match self.random.below(12) {
                 0 => self.family.flush().map_err(text)?,
-                1 => self.family.compact_range(None, None).map_err(text)?,
+                1 => self.family.compact_range(..).map_err(text)?,
                 2 => self = self.reopen()?,
                 3..=5 => self.delete()?,
                 _ => self.put_rows()?,

@@ -303,6 +303,8 @@ mod list {
         IngestEditUnsynced,
         /// Ingested rows count as one sequence number older than they are.
         IngestedTooOld,
+        /// A scan passes newer rows with the older ones that a range tombstone covers.
+        CoveredRunHasNewerRows,
         /// A snapshot sees one write too many.
         SnapshotTooNew,
         /// Of two snapshots at one moment, releasing one releases both.

@@ -172,7 +172,7 @@ mod tests {
             let length = if key < ROWS / 4 { 20 } else { 80 };
             family.put(key.to_be_bytes(), vec![b'x'; length]).unwrap();
             match number {
-                30_000 => family.compact_range(None, None).unwrap(),
+                30_000 => family.compact_range(..).unwrap(),
                 45_000 => family.flush().unwrap(),
                 _ => {}
             }

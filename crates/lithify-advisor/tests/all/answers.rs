@@ -450,7 +450,7 @@ fn skewed(directory: &std::path::Path) -> [std::path::PathBuf; 2] {
             rows.put(format!("{key:08}"), &value[..100]).expect("is put");
         }
         if path.ends_with("compacted") {
-            rows.compact_range(None, None).expect("is compacted");
+            rows.compact_range(..).expect("is compacted");
         }
         db.close().expect("closes");
     }
@@ -519,7 +519,7 @@ fn what_a_database_has_now_is_what_advice_is_compared_with() {
     for (number, line) in text.lines().skip(1).enumerate() {
         rows.put(format!("{number:08}"), line).expect("is put");
     }
-    rows.compact_range(None, None).expect("is compacted");
+    rows.compact_range(..).expect("is compacted");
     // What it is set to is not yet what its tables have.
     drop(rows);
     let rows = db.column_family("rows", options("compression=auto")).expect("is there");

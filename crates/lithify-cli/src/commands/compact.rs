@@ -84,7 +84,7 @@ pub fn run(arguments: &CompactArguments) -> Result<(), Fault> {
         };
         let began = Instant::now();
         family.flush().map_err(Fault::of_engine)?;
-        family.compact_range(None, None).map_err(Fault::of_engine)?;
+        family.compact_range(..).map_err(Fault::of_engine)?;
         let after = read(directory).map_err(Fault::of_engine)?;
         let (before, after) = (Size::of(&before, &name), Size::of(&after, &name));
         let seconds = began.elapsed().as_secs_f64();

@@ -35,7 +35,7 @@ fn database(directory: &Path) -> PathBuf {
         let key = format!("rock/{number:05}");
         rocks.put(key.as_bytes(), format!("igneous {number:050}").as_bytes()).unwrap();
     }
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     rocks.put(b"rock/new", b"in the log").unwrap();
     rocks.flush().unwrap();
     rocks.put(b"rock/newer", b"in the log").unwrap();
@@ -233,7 +233,7 @@ fn compression_is_explained() {
         rocks.put(key, format!("igneous {number:050} {:050}", number % 91).as_bytes()).unwrap();
     }
     for _ in 0..4 {
-        rocks.compact_range(None, None).unwrap();
+        rocks.compact_range(..).unwrap();
     }
     let path = path.to_str().unwrap();
     let (out, _) = expect(0, &["explain", path]);
@@ -279,7 +279,7 @@ fn a_fixed_ladder_is_priced_beside_its_writer() {
     for number in 0..rows {
         rocks.put(number.to_be_bytes(), format!("igneous {number:050}").as_bytes()).unwrap();
     }
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     let path = path.to_str().unwrap();
     let files = || -> Vec<String> {
         files(Path::new(path)).into_iter().filter(|file| !file.ends_with("READERS")).collect()

@@ -592,7 +592,7 @@ impl Actor {
 
     fn compact(&self, family: usize, range: Option<&(Key, Key)>) -> Result<()> {
         let Some(handle) = &self.handles[family] else { return Ok(()) };
-        handle.compact_range(range.map(|range| &range.0[..]), range.map(|range| &range.1[..]))?;
+        handle.compact_range(range.cloned().unzip())?;
         let is_held_back = self.snapshots.iter().any(Option::is_some)
             || self.transactions.iter().any(Option::is_some);
         if self.filtered.is_of(family) && range.is_none() && !is_held_back {

@@ -256,7 +256,7 @@ impl Maker {
         for number in 0..40 {
             self.put(&family, MIXED, number, 1)?;
         }
-        family.compact_range(None, None)?;
+        family.compact_range(..)?;
         self.ingest(&family)?;
         for number in 20..30 {
             self.put(&family, MIXED, number, 2)?;

@@ -268,7 +268,7 @@ fn use_all(db: &Db) -> Result<()> {
         while result.is_ok() && cursor.prev()? {}
         drop(cursor);
         family.put(b"rock0003", b"new")?;
-        result = result.and(family.compact_range(None, None));
+        result = result.and(family.compact_range(..));
     }
     result
 }

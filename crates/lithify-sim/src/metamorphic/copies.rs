@@ -195,7 +195,7 @@ fn change(db: &Db, settings: &Settings, state: &State) -> lithify::Result<()> {
         let family = db.column_family(FAMILIES[slot], settings.families[slot].clone())?;
         family.put(b"key0001", b"of the copy alone")?;
         family.delete(b"key0002")?;
-        family.compact_range(None, None)?;
+        family.compact_range(..)?;
     }
     db.wait_for_compaction()
 }

@@ -83,9 +83,7 @@ impl Session<'_> {
         range: Option<&(Key, Key)>,
     ) -> Result<(), String> {
         let Some((handle, _)) = self.handle(slot) else { return Ok(()) };
-        let start = range.map(|(start, _)| &start[..]);
-        let end = range.map(|(_, end)| &end[..]);
-        let compact = || handle.compact_range(start, end);
+        let compact = || handle.compact_range(range.cloned().unzip());
         if !self.filtering.filter.is_of(slot) {
             return compact().map_err(text);
         }

@@ -265,7 +265,7 @@ impl Bench<'_> {
             }
             Step::Flush(family) => self.flush(*family)?,
             Step::Sync => self.db.sync()?,
-            Step::Compact(family) => self.family(family)?.compact_range(None, None)?,
+            Step::Compact(family) => self.family(family)?.compact_range(..)?,
             Step::MakeFamily(name) => drop(self.family(name)?),
             Step::DropFamily(name) => self.db.drop_column_family(name)?,
             Step::Checkpoint(name) => drop(self.db.checkpoint(self.directory.join(name))?),

@@ -171,7 +171,7 @@ impl FilteredRows {
 
     /// Shows the filter all rows that no snapshot sees.
     fn compact(&self) -> Result<(), String> {
-        self.family.compact_range(None, None).map_err(text)
+        self.family.compact_range(..).map_err(text)
     }
 
     /// What a snapshot sees is kept for it.

@@ -38,7 +38,7 @@ pub(super) fn keep(bench: &Bench) -> Result<u64, String> {
     while !bench.is_over() {
         let family = &bench.families[jobs as usize % bench.families.len()];
         let done = match jobs % 3 {
-            0 => family.compact_range(None, None),
+            0 => family.compact_range(..),
             _ => family.flush(),
         };
         done.map_err(text)?;

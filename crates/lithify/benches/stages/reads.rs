@@ -110,7 +110,7 @@ pub fn settle(db: &Db, rows: usize, block_size_bytes: usize) -> Result<ColumnFam
     family.flush()?;
     db.wait_for_compaction()?;
     // What is left is not worth a compaction by itself: runs of level 0, and levels above the last.
-    family.compact_range(None, None)?;
+    family.compact_range(..)?;
     // Once through everything, so that the cache holds it.
     let mut cursor = family.cursor(..)?;
     let mut found = 0;

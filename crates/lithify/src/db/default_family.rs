@@ -135,6 +135,15 @@ impl Db {
         self.default_family_if_there()?.map_or(Ok(()), |family| family.delete_range(start, end))
     }
 
+    /// Compacts the keys of a range, `..` all. See [`ColumnFamily::compact_range`].
+    ///
+    /// # Errors
+    /// As [`ColumnFamily::compact_range`].
+    pub fn compact_range(&self, range: impl Into<ScanRange>) -> Result<()> {
+        self.inner.lifecycle.check_writable()?;
+        self.default_family_if_there()?.map_or(Ok(()), |family| family.compact_range(range))
+    }
+
     /// The value of a key. See [`ColumnFamily::get`].
     ///
     /// # Errors

@@ -402,12 +402,13 @@ impl ColumnFamily {
     }
 
     /// Compacts the tables that hold keys of a range, level by level down to the bottom, and
-    /// waits for it. Memtables are flushed first.
+    /// waits for it. Memtables are flushed first. `..` is all of them.
     ///
     /// # Errors
-    /// As [`ColumnFamily::flush`].
-    pub fn compact_range(&self, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
-        self.inner.compact_range(&self.family, start, end)
+    /// As [`ColumnFamily::flush`]; `InvalidArgument` for a range that ends before it starts.
+    pub fn compact_range(&self, range: impl Into<ScanRange>) -> Result<()> {
+        let range = range.into();
+        self.inner.compact_range(&self.family, range.start(), range.end())
     }
 
     /// Merges the runs of level 0 into the base level and waits for it: afterwards a read meets no

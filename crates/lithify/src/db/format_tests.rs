@@ -65,7 +65,7 @@ fn tables_that_the_policy_would_write_otherwise_are_rewritten_once() {
         let value = format!("{word:x} {}", "stone ".repeat((word >> 60) as usize));
         family.put(format!("key{number:05}").as_bytes(), value.as_bytes()).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     let (even, zstd) = tables(&family);
     let all = db.stats().levels.iter().map(|level| level.files).sum::<u64>();

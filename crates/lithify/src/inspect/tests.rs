@@ -41,7 +41,7 @@ fn small_database() -> World {
         let key = format!("rock/{number:02}");
         rocks.put(key.as_bytes(), [b'a' + number; 100]).unwrap();
     }
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     rocks.delete(b"rock/03").unwrap();
     rocks.single_delete(b"rock/04").unwrap();
     rocks.delete_range(b"rock/06", b"rock/08").unwrap();
@@ -278,7 +278,7 @@ fn an_index_of_two_levels_is_dumped_partition_by_partition() {
     for number in 0..20_000 {
         rocks.put(format!("rock/{number:06}").as_bytes(), [7; 100]).unwrap();
     }
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     drop(rocks);
     db.close().unwrap();
     let path = a_table(&world);

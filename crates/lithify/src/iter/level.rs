@@ -2,7 +2,7 @@
 //! for reading; moving to a neighbour costs one table cursor, not one per row.
 
 use crate::Result;
-use crate::base::{Level, Trailer};
+use crate::base::{Level, SequenceNumber, Trailer};
 use crate::manifest::{TableFile, Version};
 use crate::table::{ReadContext, TableCursor};
 use std::sync::Arc;
@@ -45,6 +45,20 @@ impl LevelCursor {
     #[inline]
     pub(crate) fn table(&mut self) -> Option<&mut TableCursor> {
         self.table.as_mut()
+    }
+
+    /// The largest sequence number in the tables from the open one on, as far as they begin before `end`.
+    pub(crate) fn largest_sequence_before(&self, end: &[u8]) -> SequenceNumber {
+        let tables = self.version.level(self.level).iter().skip(self.index);
+        let ahead = tables.take_while(|table| *table.metadata.range.smallest < *end);
+        ahead.map(|table| table.metadata.largest_sequence).max().unwrap_or(0)
+    }
+
+    /// The same going back: of those up to the open one that end at `start` or behind it.
+    pub(crate) fn largest_sequence_from(&self, start: &[u8]) -> SequenceNumber {
+        let tables = self.version.level(self.level).iter().take(self.index + 1).rev();
+        let ahead = tables.take_while(|table| !table.metadata.range.ends_before(start));
+        ahead.map(|table| table.metadata.largest_sequence).max().unwrap_or(0)
     }
 
     /// Opens table `index` unless it is the open one; false if there is none.

@@ -7,7 +7,7 @@
 //!
 //! Sources are told apart by an enum, not by a trait object: the calls are in the inner loop.
 
-use super::LevelCursor;
+use super::{Cover, LevelCursor};
 use crate::Result;
 use crate::base::{SequenceNumber, Trailer, compare_internal, compare_keys};
 use crate::memtable::MemCursor;
@@ -70,6 +70,23 @@ impl Source {
     #[inline]
     fn value(&self) -> &[u8] {
         dispatch!(self, cursor => cursor.value(), cursor.value())
+    }
+
+    /// Whether a range tombstone removes all entries that the source has between its own place and the
+    /// end of the tombstone, or its start going back. Of a memtable that is not known.
+    fn is_covered_by(&self, cover: &Cover<'_>, direction: Direction) -> bool {
+        let newest = match self {
+            Source::Memory(_) => return false,
+            Source::Table(cursor) => cursor.largest_sequence(),
+            Source::Level(cursor) => match direction {
+                Direction::Forward => cursor.largest_sequence_before(cover.end),
+                Direction::Backward => cursor.largest_sequence_from(cover.start),
+            },
+        };
+        if planted!(CoveredRunHasNewerRows) {
+            return true;
+        }
+        newest < cover.sequence
     }
 
     /// The cursor over the table that the source is in.
@@ -201,6 +218,35 @@ impl MergingCursor {
         self.sources[top].prev(context)?;
         self.settle_top();
         Ok(())
+    }
+
+    /// Leaves the keys that a range tombstone covers, with each source of which it removes all that lies
+    /// ahead there; false if the current source is none of these.
+    #[cold]
+    pub(crate) fn leave(
+        &mut self,
+        cover: &Cover<'_>,
+        context: &mut ReadContext<'_>,
+    ) -> Result<bool> {
+        let (valid, direction) = (std::mem::take(&mut self.heap), self.direction);
+        let mut has_left = false;
+        for (rank, index) in valid.iter().enumerate() {
+            let source = &mut self.sources[*index as usize];
+            let key = source.key();
+            if key < cover.start || key >= cover.end || !source.is_covered_by(cover, direction) {
+                continue;
+            }
+            match direction {
+                Direction::Forward => source.seek(cover.end, Trailer(u64::MAX), context)?,
+                Direction::Backward => {
+                    source.seek_for_prev(cover.start, Trailer(u64::MAX), context)?;
+                }
+            }
+            has_left |= rank == 0;
+        }
+        self.heap = valid;
+        self.build_heap();
+        Ok(has_left)
     }
 
     /// Whether the current source may be followed by itself alone, with [`MergingCursor::lead`], by a

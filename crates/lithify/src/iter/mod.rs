@@ -20,4 +20,4 @@ pub(crate) use family_rows::FamilyRows;
 pub(crate) use level::LevelCursor;
 pub(crate) use merging::{MergingCursor, Source};
 pub(crate) use rows::{Bounds, OWN_SEQUENCE_MIN, RowCursor};
-pub(crate) use tombstones::TombstoneSet;
+pub(crate) use tombstones::{Cover, TombstoneSet};

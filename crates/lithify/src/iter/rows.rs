@@ -63,6 +63,7 @@ macro_rules! context {
 }
 
 mod folding;
+mod jumping;
 
 /// After so many dead entries in one move, it is asked whether a known dead range lies ahead.
 const PASSED_PER_LOOK: u32 = 8;
@@ -328,7 +329,10 @@ impl RowCursor {
                 self.merge.next(context!(self))?;
                 self.find_next(true, None)
             }
-            Position::Folded => self.find_next(true, None),
+            Position::Folded => {
+                self.position = Position::AtEnd;
+                self.find_next(true, None)
+            }
             Position::Backward | Position::LeadingBack => {
                 self.keep_key();
                 self.position = Position::AtEnd;
@@ -481,42 +485,6 @@ impl RowCursor {
         let Some(value) = expiry.shown(self.merge.value())? else { return Ok(false) };
         self.value.clear();
         self.value.extend_from_slice(value);
-        Ok(true)
-    }
-
-    /// To the end of the dead range that the merge's entry lies in; false if there is none.
-    #[cold]
-    fn jump_on(&mut self, passed: u32) -> Result<bool> {
-        self.mark_walk(passed);
-        let Some((ranges, watch)) = self.known_dead() else { return Ok(false) };
-        let Some(end) = ranges.end_behind(self.merge.key(), watch.horizon) else {
-            return Ok(false);
-        };
-        self.merge.seek(&end, Trailer(u64::MAX), context!(self))?;
-        Ok(true)
-    }
-
-    /// Before the dead range that the merge's entry lies in; false if there is none.
-    #[cold]
-    fn jump_back_on(&mut self, passed: u32) -> Result<bool> {
-        self.mark_walk(passed);
-        let limit = key_behind(self.merge.key());
-        self.jump_back(&limit)
-    }
-
-    /// Remembers where a move is that has passed some dead entries.
-    fn mark_walk(&mut self, passed: u32) {
-        if passed == PASSED_PER_LOOK {
-            self.walk_start.clear();
-            self.walk_start.extend_from_slice(self.merge.key());
-        }
-    }
-
-    /// Before the dead range that ends at `limit` or goes on behind it; false if there is none.
-    fn jump_back(&mut self, limit: &[u8]) -> Result<bool> {
-        let Some((ranges, watch)) = self.known_dead() else { return Ok(false) };
-        let Some(start) = ranges.start_before(limit, watch.horizon) else { return Ok(false) };
-        self.merge.seek_for_prev(&start, Trailer(u64::MAX), context!(self))?;
         Ok(true)
     }
 

@@ -56,7 +56,7 @@ type Decide = dyn Fn(&FilteredRow<'_>) -> Answer + Send + Sync;
 /// }));
 /// rocks.put("beach", "sand")?;
 /// rocks.put("cliff", "chalk")?;
-/// rocks.compact_range(None, None)?;
+/// rocks.compact_range(..)?;
 /// assert_eq!((rocks.get("beach")?, rocks.get("cliff")?.is_some()), (None, true));
 /// # Ok::<(), lithify::Error>(())
 /// ```

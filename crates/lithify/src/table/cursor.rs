@@ -53,6 +53,12 @@ impl TableCursor {
         }
     }
 
+    /// No entry of the table has a larger sequence number.
+    pub(crate) fn largest_sequence(&self) -> SequenceNumber {
+        let table = &self.table;
+        table.assigned_sequence().unwrap_or(table.properties().largest_sequence)
+    }
+
     /// Whether the cursor is at an entry.
     #[inline]
     pub fn valid(&self) -> bool {

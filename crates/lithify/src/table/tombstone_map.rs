@@ -208,9 +208,19 @@ impl TombstoneMap {
 
     /// The newest delete that covers `key` and is visible at `snapshot`; 0 if there is none.
     pub fn covering_sequence(&self, key: &[u8], snapshot: SequenceNumber) -> SequenceNumber {
+        self.covering(key, snapshot).map_or(0, |(sequence, _)| sequence)
+    }
+
+    /// The same, with the first key of the fragment that covers `key` and the first one behind it.
+    pub fn covering(
+        &self,
+        key: &[u8],
+        snapshot: SequenceNumber,
+    ) -> Option<(SequenceNumber, [&[u8]; 2])> {
         let found = self.last_from_below(key, true).filter(|(_, fragment)| key < &*fragment.end);
-        let Some((_, fragment)) = found else { return 0 };
-        fragment.sequences.iter().copied().find(|sequence| *sequence <= snapshot).unwrap_or(0)
+        let (start, fragment) = found?;
+        let sequence = fragment.sequences.iter().copied().find(|sequence| *sequence <= snapshot)?;
+        Some((sequence, [start, &fragment.end]))
     }
 
     /// Whether a delete covers a key from `first` to `last`; `last` itself counts unless it is

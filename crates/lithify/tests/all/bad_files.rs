@@ -47,7 +47,7 @@ fn sample(end: End) -> Sample {
     for number in 0..40 {
         family.put(key(number), random.bytes(60)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     for number in 20..45 {
         family.put(key(number), random.bytes(40)).unwrap();
     }
@@ -147,7 +147,7 @@ fn attempt(parts: &Parts, model: &Model) -> Result<Model, Error> {
         assert_eq!(found.get(cursor.key()).map(Vec::as_slice), Some(cursor.value()));
     }
     drop(cursor);
-    family.compact_range(None, None)?;
+    family.compact_range(..)?;
     assert_eq!(rows(&family), found, "a compaction changes no answer");
     db.close()?;
     Ok(found)

@@ -147,7 +147,7 @@ fn handles_of_a_closed_database_touch_nothing() {
     transaction.put(&family, b"t", b"1").unwrap();
     let (snapshot, mut cursor) = (db.snapshot(), family.cursor(..).unwrap());
     cursor.next().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.close().unwrap();
     assert_eq!(unnamed_tables_in(&parts), 0, "an unfinished ingest and a cursor hold none");
     let calls = parts.files.calls(FileCallKind::Remove) + changes(&parts);
@@ -157,7 +157,7 @@ fn handles_of_a_closed_database_touch_nothing() {
     is_closed(family.get(b"k").unwrap_err());
     is_closed(family.cursor(..).err().unwrap());
     is_closed(family.flush().unwrap_err());
-    is_closed(family.compact_range(None, None).unwrap_err());
+    is_closed(family.compact_range(..).unwrap_err());
     is_closed(family.ingest().err().unwrap());
     is_closed(ingest.commit().err().unwrap());
     is_closed(transaction.commit().unwrap_err());

@@ -45,7 +45,7 @@ fn a_changed_codec_is_recorded_and_repaid_once() {
         let db = open(&parts);
         let family = db.column_family("rows", options("none")).unwrap();
         load(&family, 0..3000);
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         db.wait_for_compaction().unwrap();
         assert_eq!((debt_files(&db), repaid(&db)), (0, 0));
         // Back before anything was done: nothing is left to do.
@@ -76,7 +76,7 @@ fn the_debt_of_a_move_is_repaid_when_nothing_else_is_due() {
     let family = db.column_family("rows", options("none,none,lz4")).unwrap();
     // One row of every run is in the last level already, or flushes would go there, too.
     load(&family, 0..2000);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     for run in 20..65 {
         load(&family, 0..1);
         load(&family, run * 100..run * 100 + 100);
@@ -97,13 +97,13 @@ fn skewed_writes_copy_the_blocks_that_they_do_not_touch() {
     let family = db.column_family("rows", options("lz4")).unwrap();
     assert_eq!(family.options().compression, Compression::LZ4.into());
     load(&family, 0..5000);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let copied = |figure| db.stats().figures.job_total(figure);
     for number in 1000..1050 {
         family.put(format!("key{number:05}").as_bytes(), b"new").unwrap();
     }
     let before = copied(JobFigure::CopiedBlocks);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let blocks = copied(JobFigure::CopiedBlocks) - before;
     assert!(blocks > 20, "{blocks}");
     assert!(copied(JobFigure::CopiedBytes) > blocks * 300);

@@ -40,13 +40,13 @@ fn rows_go_and_change_and_older_ones_stay_hidden() {
     let (db, family) = open(&parts);
     let load = |text: &str| (0..3_000).for_each(|n| family.put(key(n), text).unwrap());
     load("old");
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     // Newer rows in level 0, over those at the bottom.
     family.supply_compaction_filter(thirds());
     load("new");
     family.compact_level0().unwrap();
     db.wait_for_compaction().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let found = rows(&family);
     assert_eq!(found.len(), 2_000);
     for (key, value) in &found {
@@ -58,7 +58,7 @@ fn rows_go_and_change_and_older_ones_stay_hidden() {
     // Taken back, it has no say.
     family.supply_compaction_filter(None);
     load("again");
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 3_000);
 }
 
@@ -74,7 +74,7 @@ fn no_row_passes_by_a_filter_in_a_moved_table_or_a_copied_block() {
     family.flush().unwrap();
     db.wait_for_compaction().unwrap();
     // The bottom is rewritten by hand.
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 4_000);
 }
 
@@ -86,7 +86,7 @@ fn what_a_snapshot_sees_is_not_shown_to_a_filter() {
     let snapshot = db.snapshot();
     (30..60).for_each(|number| family.put(key(number), "later").unwrap());
     family.supply_compaction_filter(thirds());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 50);
     let mut seen = family.cursor_at(.., &snapshot).unwrap();
     let mut count = 0;
@@ -96,7 +96,7 @@ fn what_a_snapshot_sees_is_not_shown_to_a_filter() {
     }
     assert_eq!(count, 30);
     drop((seen, snapshot));
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 40);
 }
 
@@ -117,10 +117,10 @@ fn a_row_that_operands_become_is_shown_at_once() {
     db.close().unwrap();
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
     let family = db.existing_column_family("rows").unwrap().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     family.supply_merge_operator(join).unwrap();
     family.supply_compaction_filter(thirds());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let found = rows(&family);
     let values: Vec<&[u8]> = found.values().map(|value| &value[..]).collect();
     assert_eq!(values, [&b"stays!"[..], b"changed"]);
@@ -141,11 +141,11 @@ fn levels_and_ages_are_what_they_are_called() {
     family.put("a", "1").unwrap();
     family.flush().unwrap();
     parts.environment.advance_us(99_000_000);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 1);
     // Its table is young again.
     parts.environment.advance_us(50_000_000);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 1);
     // With times of writing a row has an age of its own.
     let timed = CfOptions { time_to_live_s: 1_000, ..options() };
@@ -153,9 +153,9 @@ fn levels_and_ages_are_what_they_are_called() {
     family.supply_compaction_filter(filter);
     family.put("a", "1").unwrap();
     for left in [1, 0] {
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         parts.environment.advance_us(60_000_000);
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         assert_eq!(rows(&family).len(), left);
     }
 }
@@ -175,7 +175,7 @@ fn a_filter_that_fails_ends_its_compaction_and_nothing_else() {
             Ok(FilterDecision::Keep)
         }));
         (0..1_000).for_each(|number| family.put(key(number), "1").unwrap());
-        let error = family.compact_range(None, None).unwrap_err();
+        let error = family.compact_range(..).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CompactionFilter);
         let text = error.to_string();
         assert!(text.contains("fragile") && text.contains("key000777"), "{text}");
@@ -185,7 +185,7 @@ fn a_filter_that_fails_ends_its_compaction_and_nothing_else() {
         assert_eq!(rows(&family).len(), 1_001);
         assert!(db.stats().figures.counter(Counter::BackgroundRefusals) > 0);
         is_broken.store(false, Ordering::SeqCst);
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         assert_eq!(rows(&family).len(), 1_001);
         db.close().unwrap();
     }

@@ -80,7 +80,7 @@ fn deletes() -> StatisticsSnapshot {
         family.put(key(number), b"second").unwrap();
         family.single_delete(key(number)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let snapshot = db.snapshot();
     for number in 500..2_500 {
         family.delete(key(number)).unwrap();
@@ -102,7 +102,7 @@ fn snapshot_release() -> StatisticsSnapshot {
     load(1);
     let snapshot = db.snapshot();
     load(2);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     drop(snapshot);
     db.wait_for_compaction().unwrap();
@@ -138,7 +138,7 @@ fn merges() -> StatisticsSnapshot {
     family.put("text", "no number").unwrap();
     family.merge("text", 1_u64.to_le_bytes()).unwrap();
     assert_eq!(family.get("sum").unwrap().unwrap(), 3_u64.to_le_bytes());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.stats()
 }
 
@@ -150,12 +150,12 @@ fn rows_that_go() -> StatisticsSnapshot {
     parts.environment.advance_us(59_000_000);
     family.put("late", "2").unwrap();
     parts.environment.advance_us(2_000_000);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     parts.environment.advance_us(60_000_000);
     db.wait_for_compaction().unwrap();
     family.supply_compaction_filter(CompactionFilter::new("all", |_| Ok(FilterDecision::Remove)));
     family.put("filtered", "3").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.stats()
 }
 
@@ -186,7 +186,7 @@ fn prefixes() -> StatisticsSnapshot {
     let (db, family) = open(&parts);
     family.put("red/1/one", b"1").unwrap();
     family.put("red/3/one", b"3").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert!(family.prefix_cursor("red/1/").unwrap().next().unwrap());
     assert!(!family.prefix_cursor("red/2/").unwrap().next().unwrap());
     let checks = counter(&db, Counter::PrefixFilterChecks);
@@ -399,7 +399,7 @@ fn lookups_and_scans_are_booked_apart() {
     let parts = Parts::new(14);
     let (db, family) = open(&parts);
     (0..3_000).for_each(|number| family.put(key(number), [1; 100]).unwrap());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.close().unwrap();
     let (db, family) = open(&parts);
     let reads = || {
@@ -441,7 +441,7 @@ fn families_have_figures_of_their_own_that_add_up() {
     (0..7).for_each(|number| assert!(rows.contains(key(number)).unwrap()));
     scan(&links);
     for family in [&rows, &links] {
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
     }
     db.wait_for_compaction().unwrap();
     let stats = db.stats();

@@ -286,7 +286,7 @@ fn a_size_that_is_set_is_obeyed_from_then_on() {
     let set = CfOptions { block_size_bytes: 4096, ..options("auto:space") };
     let family = db.column_family("rows", set).unwrap();
     for _ in 0..2 {
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         db.wait_for_compaction().unwrap();
     }
     let explanation = family.explain();

@@ -41,7 +41,7 @@ fn a_single_delete_removes_its_put_at_the_first_merge() {
             family.flush().unwrap();
         }
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     assert_eq!(family.get(b"k").unwrap(), None);
     assert_eq!(tables(&db), 0, "puts and single deletes are gone together");
@@ -61,7 +61,7 @@ fn a_single_delete_of_two_puts_is_counted_as_misuse() {
     family.single_delete(key(50)).unwrap();
     family.single_delete(key(51)).unwrap();
     family.flush().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(db.stats().figures.counter(Counter::SingleDeleteMisuses), 10);
     assert_eq!(family.get(key(50)).unwrap(), None);
 }
@@ -75,13 +75,13 @@ fn a_single_delete_keeps_what_a_snapshot_sees() {
     family.single_delete(b"k").unwrap();
     let second = db.snapshot();
     family.put(b"k", b"2").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(family.get_at(b"k", &first).unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(family.get_at(b"k", &second).unwrap(), None);
     assert_eq!(family.get(b"k").unwrap().as_deref(), Some(&b"2"[..]));
     drop((first, second));
     family.single_delete(b"k").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(family.get(b"k").unwrap(), None, "the older put must not show again");
     assert_eq!(db.stats().figures.counter(Counter::SingleDeleteMisuses), 0);
 }
@@ -97,7 +97,7 @@ fn a_row_put_after_a_range_delete_outlives_the_compaction_that_keeps_the_delete(
     for number in 500..1500 {
         family.put(key(number), random.bytes(400)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let levels: Vec<u64> = db.stats().levels.iter().map(|level| level.files).collect();
     assert!(levels[6] > 0 && db.stats().base_level < 6, "{levels:?}");
     // Something for the range delete to be merged with in the level above.
@@ -110,7 +110,7 @@ fn a_row_put_after_a_range_delete_outlives_the_compaction_that_keeps_the_delete(
     assert_eq!(db.stats().levels[5].files, 1);
     family.delete_range(key(0), key(600)).unwrap();
     family.put(key(7), b"new").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(family.get(key(7)).unwrap().as_deref(), Some(&b"new"[..]));
     assert_eq!(rows(&family).len(), 1 + 900);
 }
@@ -141,7 +141,7 @@ fn range_deletes_agree_with_a_model_through_everything() {
                 match random.below(4) {
                     0 => family.flush().unwrap(),
                     1 => db.wait_for_compaction().unwrap(),
-                    2 => family.compact_range(Some(&start), Some(&end)).unwrap(),
+                    2 => family.compact_range(&start..&end).unwrap(),
                     _ => {}
                 }
                 if held.len() > 2 {
@@ -153,7 +153,7 @@ fn range_deletes_agree_with_a_model_through_everything() {
                 }
             }
             drop(held);
-            family.compact_range(None, None).unwrap();
+            family.compact_range(..).unwrap();
             assert!(rows(&family) == model, "seed {seed}, round {round}: after a compaction");
             db.close().unwrap();
             (db, family) = open(&parts);
@@ -186,7 +186,7 @@ fn range_deletes_end_exactly_at_table_bounds() {
     for number in 0..1500 {
         family.put(key(number), random.bytes(300)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     let tables = parts.names_ending(".sst").len();
     assert!(tables >= 4, "{tables} tables");
@@ -205,8 +205,8 @@ fn range_deletes_end_exactly_at_table_bounds() {
         check_at(&family, &snapshot, &before);
         match stage {
             0 => family.flush().unwrap(),
-            1 => family.compact_range(Some(&key(300)), Some(&key(777))).unwrap(),
-            _ => family.compact_range(None, None).unwrap(),
+            1 => family.compact_range(key(300)..key(777)).unwrap(),
+            _ => family.compact_range(..).unwrap(),
         }
     }
 }
@@ -228,7 +228,7 @@ fn rows_written_after_a_range_delete_stay() {
         assert_eq!(rows(&family).len(), 1);
         match stage {
             0 => family.flush().unwrap(),
-            _ => family.compact_range(None, None).unwrap(),
+            _ => family.compact_range(..).unwrap(),
         }
     }
 }
@@ -244,12 +244,12 @@ fn releasing_a_snapshot_gives_its_space_back() {
         }
     };
     write_all();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let once = db.stats().table_bytes();
     let snapshot = db.snapshot();
     let seen = rows(&family);
     write_all();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     let twice = db.stats().table_bytes();
     assert!(twice > once * 3 / 2, "{twice} bytes hold both versions, {once} held one");
@@ -277,7 +277,7 @@ fn a_range_full_of_deletes_becomes_cheap_to_scan_without_more_writes() {
     for number in 0..3000 {
         family.put(key(number), [7; 100]).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let snapshot = db.snapshot();
     for number in 500..2500 {
         family.delete(key(number)).unwrap();
@@ -308,7 +308,7 @@ fn what_snapshots_hold_back_is_shown_and_reclaimed_once() {
     load(1);
     let snapshot = db.snapshot();
     load(2);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     let shown = |db: &Db| {
         let levels = db.stats().levels;

@@ -99,7 +99,7 @@ fn a_database_is_opened_read_and_compacted_without_its_dictionaries() {
     drop(reader);
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
     let family = db.existing_column_family("rocks").unwrap().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     assert_eq!(rows(&family), expected);
     db.close().unwrap();
@@ -175,7 +175,7 @@ fn supplied_dictionaries_are_used_by_large_tables_and_by_table_writers() {
     drop(writer);
 
     put(&family, 0..20_000, 2);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     assert!(!tables_with_dictionaries(&parts).is_empty(), "the merge is of more than 1 MiB");
     let name = Dictionary::new(&own).unwrap().hash().to_string();
@@ -194,7 +194,7 @@ fn a_changed_option_makes_no_debt_of_dictionaries() {
     let contents = contents();
     family.supply_dictionaries(&[&contents[2]]).unwrap();
     put(&family, 0..40_000, 1);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     assert!(!tables_with_dictionaries(&parts).is_empty());
     let debt = |db: &Db| db.stats().levels.iter().map(|level| level.codec_debt_files).sum::<u64>();

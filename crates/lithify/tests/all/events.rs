@@ -62,7 +62,7 @@ fn work(family: &ColumnFamily) {
         family.put(random.below(2_000).to_be_bytes(), random.bytes(100)).unwrap();
     }
     family.flush().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_compaction_that_is_refused_is_told_with_its_error() {
         family.flush().unwrap();
     }
     fail_on_tables(&parts, FileCallKind::Create);
-    family.compact_range(None, None).unwrap_err();
+    family.compact_range(..).unwrap_err();
     let end = ends(&heard).pop().unwrap();
     assert_eq!((end.job.kind, end.job.reason), (JobKind::Compaction, "manual"));
     assert!(matches!(end.outcome, JobOutcome::Failed { kind: ErrorKind::Io, .. }), "{end:?}");

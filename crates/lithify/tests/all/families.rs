@@ -81,7 +81,7 @@ fn handles_on_a_dropped_family_say_closed() {
     assert!(is_closed(family.cursor_at(.., &snapshot)));
     assert!(is_closed(family.prefix_cursor(b"k")));
     assert!(is_closed(family.flush()));
-    assert!(is_closed(family.compact_range(None, None)));
+    assert!(is_closed(family.compact_range(..)));
     let mut transaction = db.transaction();
     assert!(is_closed(transaction.put(&family, b"k", b"v")));
     assert!(is_closed(transaction.get(&family, b"k")));
@@ -107,7 +107,7 @@ fn handles_on_a_closed_database_say_closed() {
     assert!(is_closed(family.get_at(b"k", &snapshot)));
     assert!(is_closed(family.cursor(..)));
     assert!(is_closed(family.flush()));
-    assert!(is_closed(family.compact_range(None, None)));
+    assert!(is_closed(family.compact_range(..)));
     assert!(is_closed(transaction.get_for_update(&family, b"k")));
     assert!(is_closed(transaction.commit()));
     drop((snapshot, family));
@@ -125,7 +125,7 @@ fn slices_and_cursors_outlive_drop_and_close() {
     for number in 0..500 {
         family.put(format!("key{number:03}").as_bytes(), random.bytes(100)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     family.put(b"key000", b"newest").unwrap();
     let expected = rows(&family);
     let slice = family.get(b"key123").unwrap().unwrap();
@@ -207,7 +207,7 @@ fn batches_and_snapshots_span_families() {
     assert_eq!(batch.len(), 3);
     batch.commit().unwrap();
     a.flush().unwrap();
-    b.compact_range(None, None).unwrap();
+    b.compact_range(..).unwrap();
     assert_eq!(a.get_at(b"k", &before).unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(b.get_at(b"k", &before).unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(b.get_at(b"l", &before).unwrap(), None);
@@ -332,7 +332,7 @@ fn options_given_at_reopening_last() {
         let family = db.column_family("a", other.clone()).unwrap();
         assert_eq!(family.options(), other);
         family.put(b"kez", b"new").unwrap();
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
     }
     let db = open(&parts);
     let family = db.existing_column_family("a").unwrap().unwrap();

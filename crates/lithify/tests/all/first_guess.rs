@@ -248,7 +248,7 @@ fn clones_and_iterators_keep_what_a_snapshot_shows_after_it() {
         for letter in ["a", "b", "c"] {
             db.put(letter, value).unwrap();
         }
-        db.default_family().unwrap().compact_range(None, None).unwrap();
+        db.default_family().unwrap().compact_range(..).unwrap();
     };
     replace_all("second");
     assert_eq!(clone.get("a").unwrap().unwrap(), "aaa");

@@ -88,7 +88,7 @@ fn rows_go_to_the_bottom_at_once_and_are_read_everywhere() {
     newer.remove(&key(6));
     (10..20).for_each(|number| drop(newer.remove(&key(number))));
     assert_eq!(rows(&family), newer);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family), newer);
     assert!(!family.cursor_at(.., &before).unwrap().next().unwrap());
     drop(before);
@@ -96,7 +96,7 @@ fn rows_go_to_the_bottom_at_once_and_are_read_everywhere() {
     db.close().unwrap();
     let (db, family) = open(&parts);
     assert_eq!(rows(&family), newer);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family), newer);
     drop(db);
 }
@@ -181,7 +181,7 @@ fn a_dropped_or_failed_ingest_leaves_nothing() {
                 assert!(rows(&family).is_empty());
             } else {
                 family.delete_range(key(0), key(9999)).unwrap();
-                family.compact_range(None, None).unwrap();
+                family.compact_range(..).unwrap();
                 db.wait_for_compaction().unwrap();
             }
         }
@@ -248,7 +248,7 @@ fn table_files_are_linked_or_copied_and_shared_by_databases() {
     assert_eq!(again.levels, [0]);
     parts.files.remove(Path::new("/low")).unwrap();
     assert_eq!(rows(&family), all);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family), all);
     drop((family, other));
     db.close().unwrap();
@@ -384,7 +384,7 @@ fn tables_of_an_edit_of_unknown_fate_are_kept() {
         family.flush()
     };
     let load = |family: &ColumnFamily| ingest(family, &model(0..100, 13)).map(drop);
-    let compact = |family: &ColumnFamily| family.compact_range(None, None);
+    let compact = |family: &ColumnFamily| family.compact_range(..);
     type Way = fn(&ColumnFamily) -> Result<(), Error>;
     let ways: [Way; 3] = [write, load, compact];
     for work in ways {
@@ -463,6 +463,6 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
         });
     });
     db.wait_for_compaction().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(family.get(key(1)).unwrap().as_deref(), Some(&b"20"[..]));
 }

@@ -155,7 +155,7 @@ fn work(db: &Db, families: &[ColumnFamily], random: &mut Random) {
                 family.multi_get(&[&key, &key[..3].to_vec()]).unwrap();
             }
             98 => family.flush().unwrap(),
-            _ => family.compact_range(Some(&key), None).unwrap(),
+            _ => family.compact_range(&key..).unwrap(),
         }
     }
 }

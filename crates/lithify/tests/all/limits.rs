@@ -30,7 +30,7 @@ fn at_every_stage(options: Options, write: impl Fn(&ColumnFamily), check: impl F
     check(&family);
     family.flush().unwrap();
     check(&family);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     check(&family);
     db.close().unwrap();
     let db = Db::open_in(PATH, options, parts.world()).unwrap();
@@ -250,7 +250,7 @@ fn empty_batches_and_empty_ranges_do_nothing() {
         assert!(!family.cursor(&b"z"[..]..&b"a"[..]).unwrap().next().unwrap());
         match stage {
             0 => family.flush().unwrap(),
-            _ => family.compact_range(None, None).unwrap(),
+            _ => family.compact_range(..).unwrap(),
         }
     }
     assert_eq!(family.multi_get::<&[u8]>(&[]).unwrap(), []);
@@ -258,8 +258,8 @@ fn empty_batches_and_empty_ranges_do_nothing() {
     family.delete_range(b"x", b"x").unwrap();
     family.flush().unwrap();
     db.flush().unwrap();
-    family.compact_range(Some(b"a"), Some(b"a")).unwrap();
-    let refused = family.compact_range(Some(b"b"), Some(b"a"));
+    family.compact_range("a".."a").unwrap();
+    let refused = family.compact_range("b".."a");
     assert_eq!(kind(refused), Some(ErrorKind::InvalidArgument));
     db.close().unwrap();
     let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
@@ -378,7 +378,7 @@ fn when_sequence_numbers_are_used_up_writes_are_refused_and_nothing_is_lost() {
         ingest.put(b"g", b"5").unwrap();
         assert_eq!(kind(ingest.commit()), Some(ErrorKind::LimitExceeded));
         assert_eq!(rows(&family), expected);
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         assert_eq!(rows(&family), expected);
         db.close().unwrap();
         let (_db, family) = open();

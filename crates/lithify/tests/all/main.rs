@@ -24,6 +24,7 @@ mod ingest;
 mod ledger_bytes;
 mod limits;
 mod log_segments;
+mod manual_compaction;
 mod memory;
 mod merges;
 mod metrics;

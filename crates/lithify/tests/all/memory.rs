@@ -99,7 +99,7 @@ fn rows_beyond_the_budget(seed: u64) -> (Db, ColumnFamily) {
     for number in 0..20_000 {
         family.put(key(number), random.bytes(200)).unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     (db, family)
 }
 

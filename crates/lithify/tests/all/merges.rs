@@ -58,7 +58,7 @@ fn operands_add_up_over_puts_deletes_and_nothing_in_every_place() {
         let merge = |key: &str, text: &str| family.merge(key, operand(text)).unwrap();
         // After each step the same in a memtable, in tables of level 0, and at the bottom.
         let settle: [&dyn Fn(); 3] =
-            [&|| {}, &|| family.flush().unwrap(), &|| family.compact_range(None, None).unwrap()];
+            [&|| {}, &|| family.flush().unwrap(), &|| family.compact_range(..).unwrap()];
         for (number, settle) in settle.iter().enumerate() {
             let key = format!("key{number}");
             let shows = |text: &str| assert_eq!(value_of(&family, &key).as_deref(), Some(text));
@@ -113,11 +113,11 @@ fn snapshots_keep_their_sums_through_compactions() {
                 held.push((db.snapshot(), expected.clone()));
             }
             if letter == 'd' {
-                family.compact_range(None, None).unwrap();
+                family.compact_range(..).unwrap();
             }
         }
         while !held.is_empty() {
-            family.compact_range(None, None).unwrap();
+            family.compact_range(..).unwrap();
             for (snapshot, text) in &held {
                 assert_eq!(family.get_at("k", snapshot).unwrap().unwrap(), *text);
                 let mut cursor = family.cursor_at(.., snapshot).unwrap();
@@ -127,7 +127,7 @@ fn snapshots_keep_their_sums_through_compactions() {
             assert_eq!(value_of(&family, "k").unwrap(), expected);
             held.remove(held.len() / 2);
         }
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         let before = db.stats().figures.counter(Counter::FoldedOperands);
         assert_eq!(value_of(&family, "k").unwrap(), expected);
         let folded = db.stats().figures.counter(Counter::FoldedOperands) - before;
@@ -157,7 +157,7 @@ fn counters_count_through_flushes_compactions_and_openings() {
     }
     let (db, family) = open(&parts, MergeOperator::none());
     assert_eq!(family.options().merge_operator, MergeOperator::add(), "kept by its name");
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let stats = family.stats();
     assert_eq!(stats.user_bytes, 18 * model.len() as u64, "one entry a counter");
     drop(db);
@@ -212,7 +212,7 @@ fn an_operator_that_is_not_there_yet_loses_nothing() {
     assert_eq!(cursor.next().unwrap_err().kind(), ErrorKind::Merge);
     assert!(!cursor.valid());
     family.merge("a", "+3").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     family.supply_merge_operator(plus()).unwrap();
     assert_eq!(value_of(&family, "a").unwrap(), "013");
     assert_eq!(value_of(&family, "b").unwrap(), "2");
@@ -235,7 +235,7 @@ fn operands_that_the_operator_refuses_stay_and_stop_nothing() {
     family.merge("bad", "wrong").unwrap();
     family.put("good", "1").unwrap();
     family.merge("good", "+2").unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert!(db.stats().figures.counter(Counter::MergeFailures) > 0);
     assert_eq!(family.get("bad").unwrap_err().kind(), ErrorKind::Merge);
     assert_eq!(family.multi_get(&["bad"]).unwrap_err().kind(), ErrorKind::Merge);

@@ -28,7 +28,7 @@ fn worked() -> Db {
         links.put(number.to_be_bytes(), [1; 20]).unwrap();
         links.delete((number / 2).to_be_bytes()).unwrap();
     }
-    rows.compact_range(None, None).unwrap();
+    rows.compact_range(..).unwrap();
     (0..300_u64).for_each(|number| drop(rows.get(number.to_be_bytes()).unwrap()));
     let mut cursor = links.cursor(..).unwrap();
     while cursor.next().unwrap() {}

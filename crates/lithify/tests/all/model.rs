@@ -296,11 +296,11 @@ fn run(seed: u64, operations: usize, world: World, threads: usize) {
                 }
                 191..=193 => family.flush().unwrap(),
                 194..=195 => db.wait_for_compaction().unwrap(),
-                196 => family.compact_range(None, None).unwrap(),
+                196 => family.compact_range(..).unwrap(),
                 197 => {
                     let (a, b) = (random.key(keys), random.key(keys));
                     let (a, b) = if a <= b { (a, b) } else { (b, a) };
-                    family.compact_range(Some(&a), Some(&b)).unwrap();
+                    family.compact_range(&a..&b).unwrap();
                 }
                 198 => check_all(family, model, None),
                 _ => {

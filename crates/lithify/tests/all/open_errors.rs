@@ -481,12 +481,12 @@ fn a_full_disk_at_a_compaction_leaves_the_tables_live() {
         db.flush().unwrap();
         for spare in [0, 2000, 20_000] {
             parts.files.set_capacity_bytes(used_bytes(&parts) + spare);
-            let error = family.compact_range(None, None).unwrap_err();
+            let error = family.compact_range(..).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
             assert_eq!(rows(&family), model);
         }
         parts.files.set_capacity_bytes(PLENTY_BYTES);
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         assert_eq!(rows(&family), model);
         family.put(b"and", b"on").unwrap();
         db.close().unwrap();

@@ -3,6 +3,7 @@
 
 use crate::support::{PATH, Parts, Random, rows, small_options, watched};
 use lithify::base::MemoryUse;
+use lithify::stats::Counter;
 use lithify::{CfOptions, ColumnFamily, Db, Options};
 
 fn open(options: Options) -> (Parts, Db, ColumnFamily) {
@@ -50,7 +51,7 @@ fn a_queue_is_trimmed_in_time_and_memory_that_grow_with_it() {
     let later = memtable_bytes(&db);
     assert!(later < 5 * at_first, "{at_first} bytes, then {later}");
     db.flush().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 1);
     assert!(db.stats().levels.iter().map(|level| level.size_bytes).sum::<u64>() < 64 << 10);
 }
@@ -77,7 +78,7 @@ fn snapshots_of_a_trimmed_queue_see_their_rows() {
     check();
     family.flush().unwrap();
     check();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     check();
 }
 
@@ -97,7 +98,7 @@ fn a_hundred_thousand_ranges_apart_are_flushed_and_compacted() {
     for number in 0..1_000 {
         family.put(key(number * 300), b"kept or not").unwrap();
     }
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     let count = 100_000;
     for number in 0..count {
         family.delete_range(key(3 * number), key(3 * number + 1 + random.below(2))).unwrap();
@@ -109,7 +110,7 @@ fn a_hundred_thousand_ranges_apart_are_flushed_and_compacted() {
     family.flush().unwrap();
     assert_eq!(family.get(key(0)).unwrap(), None);
     assert!(family.get(key(1)).unwrap().is_some());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family).len(), 1);
     db.wait_for_compaction().unwrap();
     assert!(parts.bytes_ending(".sst") < 64 << 10, "they have done their work");
@@ -178,7 +179,7 @@ fn range_deletes_as_long_as_a_table_takes_are_flushed_and_compacted() {
             let expected = rows(&family);
             family.flush().unwrap();
             assert_eq!(rows(&family), expected);
-            family.compact_range(None, None).unwrap();
+            family.compact_range(..).unwrap();
             assert_eq!(rows(&family), expected);
             drop(snapshot);
             db.wait_for_compaction().unwrap();
@@ -214,4 +215,47 @@ fn range_deletes_over_many_that_a_snapshot_keeps_apart_begin_a_memtable() {
     assert!(tables() > 0, "the memtable was flushed");
     assert_eq!(family.get_at(1_u64.to_be_bytes(), &snapshot).unwrap(), None);
     assert_eq!(rows(&family).len(), 1);
+}
+
+/// Keys of so many names, each with these numbers.
+fn names(series: u32, numbers: std::ops::Range<u32>) -> impl Iterator<Item = Vec<u8>> {
+    (0..series).flat_map(move |name| {
+        numbers.clone().map(move |number| [name.to_be_bytes(), number.to_be_bytes()].concat())
+    })
+}
+
+fn skipped(db: &Db) -> u64 {
+    db.stats().figures.counter(Counter::SkippedEntries)
+}
+
+#[test]
+fn scans_leave_what_a_range_delete_covers_in_older_tables() {
+    let (_parts, db, family) = open(Options { background_threads: 0, ..small_options() });
+    names(20, 0..500).for_each(|key| family.put(key, "sample").unwrap());
+    family.compact_range(..).unwrap();
+    let before = db.snapshot();
+    for name in 0..20_u32 {
+        let (start, end) =
+            ([name.to_be_bytes(), [0; 4]], [name.to_be_bytes(), 400_u32.to_be_bytes()]);
+        family.delete_range(start.concat(), end.concat()).unwrap();
+    }
+    // Newer than the deletes, in the memtable and then in a table of their own.
+    let again: Vec<_> = names(20, 100..101).collect();
+    again.iter().for_each(|key| family.put(key, "again").unwrap());
+    let mut live: Vec<Vec<u8>> = names(20, 400..500).chain(again).collect();
+    live.sort();
+    for is_flushed in [false, true] {
+        if is_flushed {
+            family.flush().unwrap();
+        }
+        let passed_before = skipped(&db);
+        let forward: Vec<_> = family.keys().map(|key| Vec::from(key.unwrap())).collect();
+        assert_eq!(forward, live);
+        let mut back: Vec<_> = family.keys().rev().map(|key| Vec::from(key.unwrap())).collect();
+        back.reverse();
+        assert_eq!(back, live);
+        let passed = skipped(&db) - passed_before;
+        assert!(passed < 2 * 20 * 24, "{passed} of {} covered entries passed", 2 * 20 * 400);
+        assert_eq!(family.range_at(.., &before).count(), 20 * 500);
+    }
 }

@@ -61,7 +61,7 @@ impl History {
         let sands = self.db.existing_column_family("sands").unwrap().unwrap();
         match self.random.below(12) {
             0 => self.db.flush().unwrap(),
-            1 => rocks.compact_range(None, None).unwrap(),
+            1 => rocks.compact_range(..).unwrap(),
             2 => {
                 let mut ingest = sands.ingest().unwrap();
                 ingest.put(format!("ingest{:06}", self.step).as_bytes(), b"new").unwrap();
@@ -114,7 +114,7 @@ fn a_reader_sees_the_log_and_keeps_its_state_until_it_is_refreshed() {
     let mut cursor = old.cursor(..).unwrap();
     cursor.next().unwrap();
     (0..40).for_each(|_| history.go_on());
-    history.db.existing_column_family("rocks").unwrap().unwrap().compact_range(None, None).unwrap();
+    history.db.existing_column_family("rocks").unwrap().unwrap().compact_range(..).unwrap();
     assert_eq!(shown(&db), first);
     db.refresh().unwrap();
     let second = history.states.last().unwrap().clone();
@@ -160,7 +160,7 @@ fn every_call_that_writes_is_refused() {
         rocks.single_delete(b"a"),
         rocks.delete_range(b"a", b"b"),
         rocks.flush(),
-        rocks.compact_range(None, None),
+        rocks.compact_range(..),
         rocks.ingest().map(|_| ()),
         rocks.ingest_tables(&["x"], lithify::TableTransfer::Copy).map(|_| ()),
         batch.commit(),
@@ -197,7 +197,7 @@ fn files_stay_while_a_reader_holds_them_and_go_behind_it() {
     let state = history.states.last().unwrap().clone();
     (0..60).for_each(|_| history.go_on());
     let sands = history.db.existing_column_family("sands").unwrap().unwrap();
-    sands.compact_range(None, None).unwrap();
+    sands.compact_range(..).unwrap();
     history.db.flush().unwrap();
     let held = history.db.stats();
     assert_eq!(held.readers, 1);

@@ -46,7 +46,7 @@ impl Counted {
             family.put(key(number), random.bytes(92)).unwrap();
         }
         family.flush().unwrap();
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         drop((family, db));
         let db = counted.open(SMALL_BUDGET_BYTES);
         let family = db.column_family("rows", options).unwrap();
@@ -89,7 +89,7 @@ fn multi_get_answers_like_gets() {
         // At the end there are a bottom level, runs of level 0, and a memtable.
         match round {
             0..2 | 3..5 => family.flush().unwrap(),
-            2 => family.compact_range(None, None).unwrap(),
+            2 => family.compact_range(..).unwrap(),
             _ => {}
         }
     }
@@ -240,7 +240,7 @@ fn direct_reads_give_the_same_rows_or_say_where_they_cannot_be_had() {
     let family = db.existing_column_family("rows").unwrap().unwrap();
     assert_eq!(crate::support::rows(&family), expected);
     // A compaction reads and writes through the same option.
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     for (key, value) in expected.iter().step_by(7) {
         assert_eq!(&*family.get(key).unwrap().unwrap(), &value[..]);
     }
@@ -274,7 +274,7 @@ fn beyond_the_cache(each: impl Fn(&Db, &ColumnFamily, &str)) {
             family.put(key(2 * number), value(number)).unwrap();
         }
         family.flush().unwrap();
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         each(&db, &family, codec);
         let cache = db.stats().cache;
         assert!(cache.unwanted > 2_000, "{codec}: {cache:?}");

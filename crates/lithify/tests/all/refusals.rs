@@ -92,14 +92,14 @@ fn a_compaction_that_cannot_read_is_refused_and_the_database_goes_on() {
         family.flush().unwrap();
     }
     let is_on = fail_on_tables(&parts, FileCallKind::Read);
-    let refused = family.compact_range(None, None).unwrap_err();
+    let refused = family.compact_range(..).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Io, "{refused}");
     is_on.store(false, Ordering::SeqCst);
     fill(&family, 1_000..1_100);
     family.flush().unwrap();
     assert_eq!(rows(&family).len(), 300);
     // Whoever asks for it has it tried again at once.
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     db.wait_for_compaction().unwrap();
     assert_eq!(rows(&family).len(), 300);
     assert!(db.stats().figures.counter(Counter::BackgroundRefusals) >= 1);
@@ -160,12 +160,12 @@ fn a_damaged_table_stops_only_its_own_compaction() {
     let (db, family) = open(&parts);
     let other = db.column_family("other", CfOptions::default()).unwrap();
     fill(&family, 500..700);
-    assert_eq!(family.compact_range(None, None).unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(family.compact_range(..).unwrap_err().kind(), ErrorKind::Corruption);
     for round in 0..30 {
         fill(&other, round * 100..round * 100 + 1_000);
         fill(&family, 2_000 + round..2_100 + round);
     }
-    other.compact_range(None, None).unwrap();
+    other.compact_range(..).unwrap();
     assert_eq!(rows(&other).len(), 3_900);
     assert_eq!(family.get(2_001_u64.to_be_bytes()).unwrap().as_deref(), Some(&[7; 100][..]));
     assert_eq!(parts.environment.endless_waits(), 0);

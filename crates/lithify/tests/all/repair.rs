@@ -76,7 +76,7 @@ fn database(seed: u64) -> (Parts, BTreeMap<String, Model>, BTreeMap<String, Mode
         write(150);
         db.flush().unwrap();
         if round == 1 {
-            rocks.compact_range(None, None).unwrap();
+            rocks.compact_range(..).unwrap();
         }
     }
     let mut ingest = sands.ingest().unwrap();

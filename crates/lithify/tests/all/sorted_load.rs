@@ -101,7 +101,7 @@ fn a_load_into_a_gap_goes_to_the_bottom_and_an_overlap_to_level_0() {
     model.insert(key(2000), b"alone".to_vec());
     (550..1050).for_each(|number| drop(model.remove(&key(number))));
     assert_eq!(rows(&family), model);
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family), model);
 }
 
@@ -168,7 +168,7 @@ fn snapshots_and_deletes_hold_at_the_bottom() {
     assert_eq!((at_snapshot(), rows(&family)), (first, second.clone()));
     drop(held);
     db.wait_for_compaction().unwrap();
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     assert_eq!(rows(&family), second);
     // Nothing but deletes, and nothing below: nothing is left to write.
     family.delete(key(5000)).unwrap();

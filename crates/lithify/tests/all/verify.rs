@@ -59,7 +59,7 @@ fn database(parts: &Parts, options: Options) {
         }
         db.flush().unwrap();
         if round == 1 {
-            rocks.compact_range(None, None).unwrap();
+            rocks.compact_range(..).unwrap();
         }
     }
     let mut ingest = sands.ingest().unwrap();
@@ -248,7 +248,7 @@ fn an_open_database_is_verified_while_it_is_written() {
             let key = format!("rock{:06}", random.below(1500));
             rocks.put(key.as_bytes(), random.bytes(60)).unwrap();
         }
-        rocks.compact_range(None, None).unwrap();
+        rocks.compact_range(..).unwrap();
         db.wait_for_compaction().unwrap();
         ControlFlow::Continue(())
     });

@@ -238,7 +238,7 @@ impl Worker {
     }
 
     fn compact(&mut self) -> Told<()> {
-        told(self.family().1.compact_range(None, None))
+        told(self.family().1.compact_range(..))
     }
 
     fn get(&mut self) -> Told<()> {

@@ -1,12 +1,12 @@
 //! Compactions by hand: a range, level by level, with automatic ones of the family out of the way.
 
-use crate::base::{Level, key_behind};
+use crate::base::{FileNumber, Level};
 use crate::compaction::picker::{BusySet, Compaction, ManualPick};
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::compacting::check_pick;
 use crate::db::jobs::refusal::Work;
 use crate::db::tree::family::Family;
-use crate::manifest::{KeyRange, Version};
+use crate::manifest::{KeyRange, TableFile, Version};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -60,28 +60,24 @@ impl DbInner {
         end: Option<&[u8]>,
     ) -> Result<()> {
         let level_count = family.view().version.level_count();
+        let began = self.workshop.file_numbers.next();
         for level in 0..level_count.min(levels) {
+            // What comes meanwhile is left to automatic compactions, or steady writes would keep this one
+            // from its end. The last level keeps what this call itself wrote.
             let is_last = level + 1 == level_count;
-            let mut from = start.map(<[u8]>::to_vec);
+            let limit = if is_last { began } else { self.workshop.file_numbers.next() };
             loop {
                 self.lifecycle.check_writable()?;
                 family.check_alive()?;
                 let view = family.view_full();
-                let Some(range) = range_of(&view.version, level, from.as_deref(), end) else {
+                let Some(range) = range_of(&view.version, (level, limit), start, end) else {
                     break;
                 };
                 let seen = self.jobs.changed.generation();
                 match self.begin_manual(family, level, &range)? {
                     ManualPick::Nothing => break,
                     ManualPick::Busy => self.wait_for_change(family, seen),
-                    ManualPick::Compact(compaction) => {
-                        let done = compaction.range.largest.to_vec();
-                        self.run_and_wait(family, compaction)?;
-                        if is_last {
-                            // Behind what was just rewritten in place.
-                            from = Some(key_behind(&done).into_vec());
-                        }
-                    }
+                    ManualPick::Compact(compaction) => self.run_and_wait(family, compaction)?,
                 }
             }
         }
@@ -137,14 +133,23 @@ impl DbInner {
     }
 }
 
-/// The part of a level's keys from `start` to before `end`, as far as there are tables.
+/// The keys of neighbouring tables of a level that were there before file number `limit` was given, from
+/// `start` to before `end`.
 fn range_of(
     version: &Version,
-    level: Level,
+    (level, limit): (Level, FileNumber),
     start: Option<&[u8]>,
     end: Option<&[u8]>,
 ) -> Option<KeyRange> {
-    let mut ranges = version.level(level).iter().map(|table| table.metadata.range.clone());
+    let is_within = |table: &&Arc<TableFile>| {
+        let range = &table.metadata.range;
+        !start.is_some_and(|start| range.ends_before(start))
+            && !end.is_some_and(|end| end <= &range.smallest[..])
+    };
+    let was_there = |table: &&Arc<TableFile>| table.metadata.number < limit;
+    let within = version.level(level).iter().filter(is_within);
+    let neighbours = within.skip_while(|table| !was_there(table)).take_while(was_there);
+    let mut ranges = neighbours.map(|table| table.metadata.range.clone());
     let first = ranges.next()?;
     let mut range = ranges.fold(first, |all, one| all.union(&one));
     if let Some(start) = start

@@ -106,7 +106,7 @@ mod tests {
         for number in 0..20_000_u32 {
             family.put(number.to_be_bytes(), number.to_le_bytes().repeat(5)).unwrap();
         }
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         let all = family.approximate(..).unwrap();
         assert_eq!(all.rows, 20_000);
         assert!(all.bytes > 200_000 && all.bytes < 1_000_000, "{all:?}");
@@ -119,7 +119,7 @@ mod tests {
         for number in 0..10_000_u32 {
             family.delete(number.to_be_bytes()).unwrap();
         }
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         assert_eq!(family.approximate(..).unwrap().rows, 10_000);
         drop(family);
         let family = db.column_family("other", CfOptions::default()).unwrap();

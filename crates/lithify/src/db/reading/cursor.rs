@@ -11,9 +11,9 @@ use std::fmt;
 use std::ops::{Bound, Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use std::sync::Arc;
 
-/// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b`, `..` or a pair of
-/// [`Bound`]s, where the ends are anything that is bytes: slices, arrays, vectors, text, or
-/// references to them.
+/// A range of keys: made from `a..b`, `a..=b`, `a..`, `..b`, `..=b`, `..`, a pair of [`Bound`]s, or a
+/// pair of options: the first key and the first one behind the range, where there are such. The ends
+/// are anything that is bytes: slices, arrays, vectors, text, or references to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanRange {
     pub(crate) lower: Option<Box<[u8]>>,
@@ -96,6 +96,13 @@ impl<K: AsRef<[u8]>> From<RangeToInclusive<K>> for ScanRange {
 impl<K: AsRef<[u8]>> From<(Bound<K>, Bound<K>)> for ScanRange {
     fn from((start, end): (Bound<K>, Bound<K>)) -> Self {
         ScanRange::between(start, end)
+    }
+}
+
+impl<K: AsRef<[u8]>> From<(Option<K>, Option<K>)> for ScanRange {
+    fn from((start, end): (Option<K>, Option<K>)) -> Self {
+        let start = start.map_or(Bound::Unbounded, Bound::Included);
+        ScanRange::between(start, end.map_or(Bound::Unbounded, Bound::Excluded))
     }
 }
 

@@ -17,7 +17,7 @@ struct Held {
     count: usize,
     /// When the first of them was taken.
     since_us: u64,
-    /// The same, in seconds since 1970.
+    /// The earliest time that one of them judges by, in seconds since 1970.
     unix_time_s: u64,
 }
 
@@ -122,7 +122,10 @@ impl SnapshotList {
 fn hold(counts: &mut BTreeMap<SequenceNumber, Held>, moment: Moment, clock: &dyn Clock) {
     let Moment { sequence, unix_time_s } = moment;
     let new = || Held { count: 0, since_us: clock.now_us(), unix_time_s };
-    counts.entry(sequence).or_insert_with(new).count += 1;
+    let held = counts.entry(sequence).or_insert_with(new);
+    held.count += 1;
+    // Of two at one number the clock may have been set back between.
+    held.unix_time_s = held.unix_time_s.min(unix_time_s);
 }
 
 /// A point in time over all column families. Reads at it see exactly what was committed before
@@ -169,5 +172,24 @@ impl Snapshot {
 impl Drop for Snapshot {
     fn drop(&mut self) {
         self.inner.release_snapshot(self.moment.sequence);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::MemoryEnvironment;
+
+    /// The clock was set back between them, and both are at one number.
+    #[test]
+    fn the_earliest_time_of_snapshots_at_one_number_counts() {
+        let (list, clock) = (SnapshotList::default(), MemoryEnvironment::new(1));
+        clock.advance_us(20_000_000);
+        let first = list.register(&clock, || 7);
+        list.register_again(Moment { unix_time_s: first.unix_time_s - 10, ..first }, &clock);
+        list.register_again(first, &clock);
+        let readers = list.all_and(&clock, || 9);
+        assert_eq!(readers.oldest_unix_time_s, first.unix_time_s - 10);
+        assert_eq!((readers.sequences, list.len()), (vec![7, 9], 3));
     }
 }

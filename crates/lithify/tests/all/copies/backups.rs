@@ -87,7 +87,7 @@ fn deleting_frees_what_nobody_else_needs() {
     back_up(&mut store, &db);
     for round in 0..4 {
         put(&family(&db, "rocks"), 0..400, round);
-        family(&db, "rocks").compact_range(None, None).unwrap();
+        family(&db, "rocks").compact_range(..).unwrap();
         contents.push(content(&db));
         back_up(&mut store, &db);
     }
@@ -132,7 +132,7 @@ fn one_store_for_two_databases_and_for_one_that_came_back() {
     // They go their own ways with the same file numbers.
     for (one, seed) in [(&db, 31), (&copy, 32)] {
         put(&family(one, "rocks"), 0..300, seed);
-        family(one, "rocks").compact_range(None, None).unwrap();
+        family(one, "rocks").compact_range(..).unwrap();
     }
     let contents = [content(&db), content(&copy)];
     assert_eq!((back_up(&mut store, &db), back_up(&mut store, &copy)), (3, 4));
@@ -148,7 +148,7 @@ fn a_flipped_bit_is_found_and_refused_and_whole_backups_are_named() {
     let mut store = store(&files);
     back_up(&mut store, &db);
     put(&family(&db, "rocks"), 0..600, 8);
-    family(&db, "rocks").compact_range(None, None).unwrap();
+    family(&db, "rocks").compact_range(..).unwrap();
     let expected = content(&db);
     back_up(&mut store, &db);
     let of_first = stored(&files, ".wal").remove(0);
@@ -265,7 +265,7 @@ fn the_database_goes_on_while_it_is_backed_up() {
             if steps.fetch_add(1, Ordering::SeqCst) == step {
                 let rocks = family(&db, "rocks");
                 put(&rocks, 0..2000, 9);
-                rocks.compact_range(None, None).unwrap();
+                rocks.compact_range(..).unwrap();
                 db.drop_column_family("links").unwrap();
             }
             ControlFlow::Continue(())
@@ -290,7 +290,7 @@ fn a_caller_who_stops_and_a_full_disk_leave_nothing() {
     let mut store = store(&files);
     back_up(&mut store, &db);
     put(&family(&db, "rocks"), 0..3000, 9);
-    family(&db, "rocks").compact_range(None, None).unwrap();
+    family(&db, "rocks").compact_range(..).unwrap();
     let before = names(&files, STORE);
     for calls in 0..4 {
         let heard = AtomicU64::new(0);

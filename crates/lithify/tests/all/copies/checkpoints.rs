@@ -49,7 +49,7 @@ fn both_are_written_to_and_neither_sees_the_other() {
             rocks.put(b"side", name.as_bytes()).unwrap();
             rocks.flush().unwrap();
         }
-        rocks.compact_range(None, None).unwrap();
+        rocks.compact_range(..).unwrap();
     }
     let found = [content(&db), content(&copy)];
     for (one, name) in [(db, "left"), (copy, "right")] {
@@ -71,7 +71,7 @@ fn writes_flushes_compactions_and_drops_in_the_middle_do_not_get_in() {
             if steps.fetch_add(1, Ordering::SeqCst) == step {
                 let rocks = family(&db, "rocks");
                 put(&rocks, 0..2000, 9);
-                rocks.compact_range(None, None).unwrap();
+                rocks.compact_range(..).unwrap();
                 db.drop_column_family("links").unwrap();
                 let new = db.column_family("new", CfOptions::default()).unwrap();
                 put(&new, 0..2000, 10);

@@ -48,7 +48,7 @@ fn tables_of_a_checkpoint_are_hard_links_and_nothing_else_is() {
     for one in [&db, &second] {
         let rocks = one.existing_column_family("rocks").unwrap().unwrap();
         rocks.put(b"rock00000", b"again").unwrap();
-        rocks.compact_range(None, None).unwrap();
+        rocks.compact_range(..).unwrap();
     }
     assert_eq!(content(&second), content(&db));
     drop((db, second));
@@ -211,7 +211,7 @@ fn a_reader_cannot_flush_for_a_copy_and_says_so() {
     let rocks = db.existing_column_family("rocks").unwrap().unwrap();
     rocks.put(b"rock00000", b"again").unwrap();
     db.flush().unwrap();
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     db.close().unwrap();
     reader.checkpoint(&copy).unwrap();
     assert_eq!(content(&Db::open(&copy, still()).unwrap()), expected);

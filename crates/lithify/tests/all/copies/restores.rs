@@ -82,7 +82,7 @@ fn the_log_cannot_be_cut_before_an_ingest_even_when_a_compaction_took_its_number
     let mut ingest = rocks.ingest().unwrap();
     (3000..3010).for_each(|number| ingest.put(key(number), b"ingested").unwrap());
     let ingested = ingest.commit().unwrap().sequence;
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     let mut store = store(&files);
     // With the ingest at the end of the log, and behind it.
     back_up(&mut store, &db);

@@ -62,7 +62,7 @@ pub fn write_database(db: &Db) {
     put(&rocks, 0..1500, 1);
     put(&lost, 0..10, 2);
     put(&links, 0..50, 3);
-    rocks.compact_range(None, None).unwrap();
+    rocks.compact_range(..).unwrap();
     rocks.delete_range(key(20), key(40)).unwrap();
     put(&rocks, (30..500).step_by(7), 4);
     let mut ingest = rocks.ingest().unwrap();
