@@ -27,8 +27,9 @@ use std::sync::atomic::Ordering;
 /// A range that was cut so often without a scan that jumped over it is not worth more.
 const CUTS_MAX: u64 = 8;
 
-/// So many proven ranges are kept at most, the last used ones: a family may hold many queues.
-const PROVEN_MAX: usize = 64;
+/// So many proven ranges are kept at most: a family may hold many queues, and a queue many jobs that
+/// workers are at. A put is compared with nine of them.
+const PROVEN_MAX: usize = 512;
 
 /// So many noted ranges: every put of the family is compared with each.
 const NOTED_MAX: usize = 4;
@@ -123,12 +124,14 @@ impl Ranges {
         self.proven.get(next).is_some_and(is_hit) || self.noted.iter().any(is_hit)
     }
 
-    fn limit(&mut self) {
+    /// Drops what is too many: of the proven any, for scans that use all in turn would find none of those
+    /// that were dropped as the longest unused. `uses` changes from call to call.
+    fn limit(&mut self, uses: u64) {
         self.noted.drain(..self.noted.len().saturating_sub(NOTED_MAX));
+        let mut numbers = uses..;
         while self.proven.len() > PROVEN_MAX {
-            let last_use = |range: &Arc<DeadRange>| range.last_use.load(Ordering::Relaxed);
-            let oldest = self.proven.iter().map(last_use).min().unwrap_or(0);
-            self.proven.retain(|range| last_use(range) != oldest);
+            let spread = numbers.next().unwrap_or(0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            self.proven.remove(spread as usize % self.proven.len());
         }
     }
 }
@@ -267,7 +270,7 @@ impl DeadRanges {
     }
 
     fn store(&self, mut ranges: Ranges) {
-        ranges.limit();
+        ranges.limit(self.uses.load(Ordering::Relaxed));
         let is_watched = !(ranges.proven.is_empty() && ranges.noted.is_empty());
         self.ranges.store(Arc::new(ranges));
         self.is_watched.store(is_watched, Ordering::SeqCst);

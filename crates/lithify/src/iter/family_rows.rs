@@ -7,7 +7,7 @@ use crate::retention::{Expiry, split};
 use crate::stats::{FamilyLedger, LongestPass};
 use arc_swap::ArcSwap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// One for each family; a cursor holds it, and with it needs nothing else of its family.
 pub(crate) struct FamilyRows {
@@ -20,6 +20,8 @@ pub(crate) struct FamilyRows {
     operator: ArcSwap<MergeOperator>,
     /// 0: its rows have no write times and never expire.
     time_to_live_s: AtomicU64,
+    /// Whether a put is stored with more than its value, or its value is checked.
+    has_special_puts: AtomicBool,
 }
 
 impl FamilyRows {
@@ -28,7 +30,9 @@ impl FamilyRows {
         announced: &Arc<Announced>,
         (operator, time_to_live_s): (MergeOperator, u64),
     ) -> Self {
+        let has_special_puts = time_to_live_s > 0 || operator.has_fixed_length();
         FamilyRows {
+            has_special_puts: AtomicBool::new(has_special_puts),
             ledger,
             longest_pass: LongestPass::default(),
             dead_ranges: DeadRanges::new(announced),
@@ -41,6 +45,12 @@ impl FamilyRows {
     #[inline]
     pub(crate) fn have_write_times(&self) -> bool {
         self.time_to_live_s.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a put is more than its key and value as they are given.
+    #[inline]
+    pub(crate) fn have_special_puts(&self) -> bool {
+        self.has_special_puts.load(Ordering::Relaxed)
     }
 
     /// Which rows have expired, as of a moment in seconds since 1970; `None` if none ever does.
@@ -69,13 +79,15 @@ impl FamilyRows {
         self.operator.load_full()
     }
 
-    /// Refuses an operand that could never be folded.
+    /// Refuses an operand that could never be folded, and a value that no operand could be folded onto.
     #[inline]
     pub(crate) fn check_operand(&self, operand: &[u8]) -> Result<()> {
         self.operator.load().check_operand(operand)
     }
 
     pub(crate) fn set_operator(&self, operator: MergeOperator) {
+        let is_special = self.have_write_times() || operator.has_fixed_length();
         self.operator.store(Arc::new(operator));
+        self.has_special_puts.store(is_special, Ordering::Relaxed);
     }
 }

@@ -180,10 +180,15 @@ impl MergeOperator {
     #[cold]
     fn unfit(&self, length: usize, operand: &[u8]) -> Error {
         Error::invalid(format!(
-            "the merge operator {:?} cannot fold this operand",
+            "the merge operator {:?} folds no value of this length",
             self.to_string()
         ))
         .expected(format_args!("{length} bytes"), operand.len())
+    }
+
+    /// Whether it folds values of one length alone.
+    pub(crate) fn has_fixed_length(&self) -> bool {
+        self.0.as_ref().is_some_and(|named| named.operand_bytes.is_some())
     }
 
     fn rule(&self) -> Option<&Rule> {

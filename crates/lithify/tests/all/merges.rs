@@ -341,3 +341,32 @@ fn a_repair_keeps_operands_with_and_without_their_operator() {
         assert_eq!(value_of(&family, "b").unwrap(), "2");
     }
 }
+
+/// A value that no operand could be folded onto would end every scan at its row.
+#[test]
+fn a_value_that_cannot_be_added_to_is_refused_where_it_is_put() {
+    let parts = Parts::new(21);
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let options = CfOptions { merge_operator: MergeOperator::add(), ..CfOptions::default() };
+    let counts = db.column_family("counts", options).unwrap();
+    let is_refused = |result: lithify::Result<()>| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains("expected 8 bytes, found 3"), "{error}");
+    };
+    is_refused(counts.put("b", "xyz"));
+    let mut batch = db.batch();
+    batch.put(&counts, "a", 1_u64.to_le_bytes()).put(&counts, "b", "xyz");
+    is_refused(batch.commit());
+    let mut transaction = db.transaction();
+    transaction.put(&counts, "a", 2_u64.to_le_bytes()).unwrap();
+    is_refused(transaction.put(&counts, "b", "xyz"));
+    transaction.commit().unwrap();
+    let mut ingest = counts.ingest().unwrap();
+    is_refused(ingest.put("c", "xyz"));
+    ingest.put("d", 4_u64.to_le_bytes()).unwrap();
+    ingest.commit().unwrap();
+    counts.merge("a", 1_u64.to_le_bytes()).unwrap();
+    let rows: Vec<_> = counts.iter().map(|row| row.unwrap().1).collect();
+    assert_eq!(rows, [3_u64.to_le_bytes(), 4_u64.to_le_bytes()]);
+}

@@ -75,15 +75,27 @@ impl BatchData {
     /// Adds a write of a user.
     #[inline]
     pub(crate) fn push_to(&mut self, family: &Family, entry: Entry<'_>) {
-        match entry.kind == ValueKind::Put && family.rows.have_write_times() {
-            true => self.push_timed(entry),
+        match entry.kind == ValueKind::Put && family.rows.have_special_puts() {
+            true => self.push_special(family, entry),
             false => self.push(entry),
         }
     }
 
-    /// Adds a put whose value is stored with the time of its writing.
+    /// Adds a put to a family with a time to live, or with an operator that folds values of one length:
+    /// one of another length would make its row unreadable with the next operand.
     #[cold]
     #[inline(never)]
+    fn push_special(&mut self, family: &Family, entry: Entry<'_>) {
+        if family.rows.have_write_times() {
+            return self.push_timed(entry);
+        }
+        match family.rows.check_operand(entry.value) {
+            Ok(()) => self.push(entry),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Adds a put whose value is stored with the time of its writing.
     fn push_timed(&mut self, entry: Entry<'_>) {
         let value = stamped(entry.value, PENDING);
         let count = self.count;

@@ -275,13 +275,15 @@ impl Ingest {
 
     /// In a family with a time to live a row is as old as its call, though nobody sees it before the end.
     fn add(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
-        match kind == ValueKind::Put && self.family.rows.have_write_times() {
-            true => {
-                let now_s = self.inner.world.environment.unix_time_s();
-                self.add_stored(kind, key, &stamped(value, write_time(now_s)))
-            }
-            false => self.add_stored(kind, key, value),
+        let rows = &self.family.rows;
+        if kind == ValueKind::Put && rows.have_write_times() {
+            let now_s = self.inner.world.environment.unix_time_s();
+            return self.add_stored(kind, key, &stamped(value, write_time(now_s)));
         }
+        if kind == ValueKind::Put && rows.have_special_puts() {
+            rows.check_operand(value)?;
+        }
+        self.add_stored(kind, key, value)
     }
 
     fn add_stored(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) -> Result<()> {
