@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use lithify::backup::{BackupInfo, BackupOptions, BackupStore, BackupVerdict};
 use lithify::inspect::size;
+use lithify_report::grid::{Align, Grid};
+use lithify_report::{Table, text};
 use serde_json::{Value, json};
 
-use super::copying::{heard_by, open_database, table, transfer, utc};
+use super::bench::screen::width_or_whole;
+use super::copying::{heard_by, open_database, transfer, utc};
 use super::sizes::rate;
-use super::tool::Watch;
+use super::tool::{Watch, fitted};
 use crate::fault::{Fault, print};
 
 /// `backup`
@@ -262,26 +265,41 @@ fn list(arguments: &ListArguments) -> Result<(), Fault> {
         let object = json!({ "backups": backups, "unreadable": unreadable });
         print(&format!("{object}\n"))?;
     } else {
-        let head = ["ID", "MADE (UTC)", "SEQUENCE", "FROM", "FILES", "SIZE", "OWN", "NOTE"];
-        let mut rows = vec![head.map(str::to_owned).to_vec()];
-        rows.extend(list.backups.iter().map(|info| {
-            vec![
-                info.id.to_string(),
-                utc(info.unix_time_s),
-                info.sequence.to_string(),
-                info.oldest_sequence.to_string(),
-                info.files.to_string(),
-                size(info.bytes),
-                size(info.own_bytes),
-                info.note.clone(),
-            ]
-        }));
-        print(&table(&rows, &[0, 2, 3, 4, 5, 6]))?;
+        print(&page(&list.backups))?;
     }
     match list.unreadable.into_iter().next() {
         Some((id, error)) => Err(Fault::failure(format!("backup {id} cannot be read: {error}"))),
         None => Ok(()),
     }
+}
+
+/// The columns of a list of backups; the first one names a line.
+const COLUMNS: [(&str, Align); 8] = [
+    ("ID", Align::Right),
+    ("MADE (UTC)", Align::Left),
+    ("SEQUENCE", Align::Right),
+    ("FROM", Align::Right),
+    ("FILES", Align::Right),
+    ("SIZE", Align::Right),
+    ("OWN", Align::Right),
+    ("NOTE", Align::Left),
+];
+
+fn page(backups: &[BackupInfo]) -> String {
+    let row = |info: &BackupInfo| {
+        vec![
+            info.id.to_string(),
+            utc(info.unix_time_s),
+            info.sequence.to_string(),
+            info.oldest_sequence.to_string(),
+            info.files.to_string(),
+            size(info.bytes),
+            size(info.own_bytes),
+            info.note.clone(),
+        ]
+    };
+    let table = Table::new("", Grid::new(&COLUMNS, backups.iter().map(row).collect()));
+    text::table(&table, width_or_whole())
 }
 
 fn verify(arguments: &VerifyArguments) -> Result<(), Fault> {
@@ -319,7 +337,7 @@ fn verify(arguments: &VerifyArguments) -> Result<(), Fault> {
             verdict.damage.iter().for_each(|damage| text.push_str(&format!("  {damage}\n")));
         }
         text.push_str(&format!("{} files read, {}\n", found.read_files, size(found.read_bytes)));
-        print(&text)?;
+        print(&fitted(&text, width_or_whole()))?;
     }
     let damaged: Vec<_> = found.backups.iter().filter(|verdict| !verdict.is_whole()).collect();
     match damaged.first().and_then(|verdict| verdict.damage.first()) {

@@ -8,9 +8,11 @@ use lithify::fs::World;
 use lithify::inspect::{self, Levels, size};
 use serde_json::{Value, json};
 
+use super::bench::screen::width_or_whole;
 use super::database::{not_read, open_to_write, unknown_family};
 use super::format::{FormatArguments, ReportFormat};
 use super::rows::csv;
+use super::tool::fitted;
 use crate::fault::{Fault, print};
 
 /// `compact`
@@ -92,7 +94,7 @@ pub fn run(arguments: &CompactArguments) -> Result<(), Fault> {
     }
     db.close().map_err(Fault::of_engine)?;
     print(&match arguments.format.of_report() {
-        ReportFormat::Table => page(&all, log_bytes),
+        ReportFormat::Table => fitted(&page(&all, log_bytes), width_or_whole()),
         ReportFormat::Json => format!("{}\n", object(&all, log_bytes)),
         ReportFormat::Csv => csv(&lines(&all)),
     })

@@ -1,5 +1,4 @@
-//! What the commands share that copy databases: opening one, progress, and how figures and times are
-//! printed.
+//! What the commands share that copy databases: opening one, progress, and how times are printed.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -55,28 +54,6 @@ pub fn utc(unix_time_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
 }
 
-/// Rows with their columns aligned to the left, but for those in `right`.
-pub fn table(rows: &[Vec<String>], right: &[usize]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match right.contains(&column) {
-                true => line.push_str(&format!("{cell:>width$}  ")),
-                false => line.push_str(&format!("{cell:<width$}  ")),
-            }
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,11 +70,5 @@ mod tests {
         ] {
             assert_eq!(utc(seconds), date);
         }
-    }
-
-    #[test]
-    fn columns_are_aligned() {
-        let row = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
-        assert_eq!(table(&[row(["ID", "SIZE"]), row(["1", "12 B"])], &[1]), "ID  SIZE\n1   12 B\n");
     }
 }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lithify::fs::World;
-use lithify::inspect::{self, DumpOptions, Item};
+use lithify::inspect::{self, DumpOptions, Item, wrapped};
 
+use super::bench::screen::width_or_whole;
+use super::tool::INDENT;
 use crate::fault::Fault;
 
 /// `dump`
@@ -60,12 +62,13 @@ pub fn run(arguments: &DumpArguments) -> Result<(), Fault> {
         full: arguments.full,
     };
     let mut output = BufWriter::new(io::stdout().lock());
+    let columns = width_or_whole();
     let mut refused = None;
     let files = World::system().files;
     let dumped = inspect::dump(&*files, &arguments.file, &options, &mut |item: &Item| {
         let written = match arguments.json {
             true => writeln!(output, "{}", item.to_json()),
-            false => writeln!(output, "{item}"),
+            false => writeln!(output, "{}", fitted(item, columns)),
         };
         written.map_err(|error| {
             refused = Some(error.kind());
@@ -85,4 +88,38 @@ pub fn run(arguments: &DumpArguments) -> Result<(), Fault> {
         _ if refused == Some(io::ErrorKind::BrokenPipe) => Ok(()),
         dumped => dumped.map_err(Fault::of_engine),
     }
+}
+
+/// An item in lines of at most so many columns, cut between its fields. A value that is longer than a line is
+/// cut too.
+fn fitted(item: &Item, columns: usize) -> String {
+    let text = item.to_string();
+    if text.lines().all(|line| line.chars().count() <= columns) {
+        return text;
+    }
+    let fields: Vec<String> =
+        item.fields().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if let Some(head) = text.strip_suffix(&fields.join(" ")) {
+        let indent = head.len() - head.trim_start().len() + INDENT;
+        let words = fields.iter().flat_map(|field| pieces(field, columns.saturating_sub(indent)));
+        return wrapped(head, words, indent, columns);
+    }
+    // One field a line, below the name of the item.
+    let values = item.fields().iter().map(|(_, value)| value.to_string());
+    let lines = text.lines().zip(std::iter::once(String::new()).chain(values));
+    let line = |(line, value): (&str, String)| {
+        let head = line.strip_suffix(&value).unwrap_or(line);
+        let indent = head.chars().count();
+        let words = value.split(' ').flat_map(|word| pieces(word, columns.saturating_sub(indent)));
+        wrapped(head, words, indent, columns)
+    };
+    lines.map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A text in pieces of so many signs.
+fn pieces(text: &str, signs: usize) -> impl Iterator<Item = &str> {
+    let signs = signs.max(1);
+    let cuts = || text.char_indices().step_by(signs).skip(1).map(|(cut, _)| cut);
+    let ends = cuts().chain([text.len()]);
+    [0].into_iter().chain(cuts()).zip(ends).map(|(start, end)| &text[start..end])
 }

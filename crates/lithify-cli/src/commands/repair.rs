@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lithify::repair::{self, RepairOptions};
+use lithify::repair::{self, RepairOptions, RepairReport, RepairedFamily};
+use lithify_report::grid::{Align, Grid};
+use lithify_report::{Table, text};
 
+use super::bench::screen::width_or_whole;
 use super::database::not_read;
-use super::tool::{ResultFile, Watch, listed};
+use super::tool::{ResultFile, Watch, fitted, listed};
 use crate::fault::{Fault, print};
 
 /// `repair`
@@ -58,7 +61,7 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         })
         .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
-    print(&format!("{}{}{report}", listed(&report.findings), listed(&report.lost)))?;
+    print(&page(&report))?;
     if let Some(file) = json {
         file.write(&report.to_json())?;
     }
@@ -69,4 +72,28 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         true => Ok(()),
         false => Err(Fault::failure("not everything was saved")),
     }
+}
+
+/// The columns of the page; the first one names a line.
+const COLUMNS: [(&str, Align); 5] = [
+    ("column family", Align::Left),
+    ("rows", Align::Right),
+    ("whole tables", Align::Right),
+    ("salvaged", Align::Right),
+    ("lost", Align::Right),
+];
+
+fn page(report: &RepairReport) -> String {
+    let columns = width_or_whole();
+    let row = |family: &RepairedFamily| {
+        let figures =
+            [family.rows, family.whole_tables, family.salvaged_tables, family.lost_tables];
+        let mut row = vec![family.name.clone()];
+        row.extend(figures.map(|figure| figure.to_string()));
+        row
+    };
+    let rows = report.families.iter().map(row).collect();
+    let table = text::table(&Table::new("", Grid::new(&COLUMNS, rows)), columns);
+    let found = listed(&report.findings) + &listed(&report.lost);
+    format!("{}{table}{}", fitted(&found, columns), fitted(&report.outcome(), columns))
 }

@@ -6,12 +6,15 @@ use clap::{Args, ValueEnum};
 use lithify::fs::World;
 use lithify::inspect::{self, FamilyLevels, LevelSum, Levels, size};
 use lithify::stats::StatisticsSnapshot;
+use lithify_report::grid::{Align, Grid};
+use lithify_report::{Table, text};
 use serde_json::{Value, json};
 
-use super::copying::table;
+use super::bench::screen::width_or_whole;
 use super::database::open_to_read;
 use super::format::FormatArguments;
 use super::rows::csv;
+use super::tool::fitted;
 use crate::fault::{Fault, print};
 
 /// `stats`
@@ -96,6 +99,7 @@ fn sum(levels: &Levels, figure: fn(&LevelSum) -> u64) -> u64 {
 }
 
 fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapshot) -> String {
+    let columns = width_or_whole();
     let mut text = format!(
         "{} tables, {} of {} raw, log {}, {} due for compaction: {}\n",
         sum(levels, |all| all.files),
@@ -107,7 +111,7 @@ fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapsh
     );
     if levels.families.is_empty() {
         text.push_str("no column family yet\n");
-        return text;
+        return fitted(&text, columns);
     }
     if snapshot.wal_live_bytes > 0 {
         let log = size(snapshot.wal_live_bytes);
@@ -115,15 +119,23 @@ fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapsh
             "Entries that are only in the log ({log}) are not counted; `lithify count` counts rows.\n"
         ));
     }
-    let head =
-        ["FAMILY", "LEVEL", "TABLES", "SIZE", "RAW", "RATIO", "ENTRIES", "REMOVALS", "CODEC"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for family in &levels.families {
-        rows.extend(family_rows(family));
-    }
-    text.push_str(&table(&rows, &[2, 3, 4, 5, 6, 7]));
-    text
+    let rows = levels.families.iter().flat_map(family_rows).collect();
+    let table = Table::new("", Grid::new(&COLUMNS, rows)).keyed_by(2);
+    fitted(&text, columns) + &text::table(&table, columns)
 }
+
+/// The columns of the page; the first two name a line.
+const COLUMNS: [(&str, Align); 9] = [
+    ("FAMILY", Align::Left),
+    ("LEVEL", Align::Left),
+    ("TABLES", Align::Right),
+    ("SIZE", Align::Right),
+    ("RAW", Align::Right),
+    ("RATIO", Align::Right),
+    ("ENTRIES", Align::Right),
+    ("REMOVALS", Align::Right),
+    ("CODEC", Align::Left),
+];
 
 /// A line for each level with tables, and for all of them.
 fn family_rows(family: &FamilyLevels) -> Vec<Vec<String>> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use lithify::inspect::wrapped;
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal};
 
@@ -103,6 +104,20 @@ impl Drop for ResultFile {
     }
 }
 
+/// Columns in front of what continues a line.
+pub const INDENT: usize = 2;
+
+/// Lines as lines of at most so many columns. What continues one stands deeper than it begins; no word is
+/// broken.
+pub fn fitted(text: &str, columns: usize) -> String {
+    let line = |line: &str| {
+        let words = line.trim_start_matches(' ');
+        let (first, _) = line.split_at(line.len() - words.len());
+        wrapped(first, words.split(' '), first.len() + INDENT, columns) + "\n"
+    };
+    text.lines().map(line).collect()
+}
+
 /// Findings on the screen: all of them, or the first ones and how many more there are.
 pub fn listed<T: ToString>(findings: &[T]) -> String {
     const SHOWN_MAX: usize = 100;
@@ -121,6 +136,14 @@ pub fn listed<T: ToString>(findings: &[T]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_continues_below_itself() {
+        let text = "sound as far as read\n  7.sst: a checksum\n";
+        assert_eq!(fitted(text, 40), text);
+        let narrow = "sound as\n  far as\n  read\n  7.sst: a\n    checksum\n";
+        assert_eq!(fitted(text, 10), narrow);
+    }
 
     #[test]
     fn a_slow_tool_has_a_rate_too() {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use lithify::verify::{self, VerifyOptions};
 
+use super::bench::screen::width_or_whole;
 use super::database::not_read;
 use super::sizes::rate;
-use super::tool::{ResultFile, Watch, listed};
+use super::tool::{ResultFile, Watch, fitted, listed};
 use crate::fault::{Fault, print};
 
 /// `verify`
@@ -61,7 +62,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     })
     .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
-    print(&format!("{}{report}", listed(&report.findings)))?;
+    print(&fitted(&format!("{}{report}", listed(&report.findings)), width_or_whole()))?;
     if let Some(file) = json {
         file.write(&report.to_json())?;
     }

@@ -13,3 +13,4 @@ mod import;
 mod inspect;
 mod repair;
 mod rows;
+mod widths;

@@ -74,6 +74,12 @@ pub fn render(report: &Report, options: Options) -> String {
     text
 }
 
+/// A table alone, in a width as those of a report, without a rule below its headings.
+pub fn table(table: &Table, width: usize) -> String {
+    let lines = table::plain(table, width.max(WIDTH_MIN));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 struct Writer {
     options: Options,
     lines: Vec<String>,

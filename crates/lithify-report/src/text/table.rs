@@ -17,6 +17,22 @@ pub(super) fn lines(
     columns: usize,
     paint: impl Fn(&Cell, &str) -> String,
 ) -> Vec<String> {
+    lines_below(table, columns, |shape, part| shape.head(part), paint)
+}
+
+/// The lines without rules and colours.
+pub(super) fn plain(table: &Table, columns: usize) -> Vec<String> {
+    let head = |shape: &Shape<'_>, part: &[usize]| shape.headings(part);
+    lines_below(table, columns, head, |_, text| text.to_owned())
+}
+
+/// The lines of each of the tables below its `head`.
+fn lines_below(
+    table: &Table,
+    columns: usize,
+    head: impl Fn(&Shape<'_>, &[usize]) -> Vec<String>,
+    paint: impl Fn(&Cell, &str) -> String,
+) -> Vec<String> {
     if table.columns.is_empty() {
         return Vec::new();
     }
@@ -26,7 +42,7 @@ pub(super) fn lines(
         if number > 0 {
             lines.push(String::new());
         }
-        lines.extend(shape.head(part));
+        lines.extend(head(&shape, part));
         lines.extend(shape.rows(part, &paint).into_iter().flatten());
     }
     lines
@@ -186,6 +202,13 @@ impl<'a> Shape<'a> {
 
     /// The headings of one of the tables, over a rule.
     fn head(&self, part: &[usize]) -> Vec<String> {
+        let mut lines = self.headings(part);
+        let rule = part.iter().map(|column| "─".repeat(self.widths[*column]));
+        lines.push(rule.collect::<Vec<_>>().join(&" ".repeat(GAP)));
+        lines
+    }
+
+    fn headings(&self, part: &[usize]) -> Vec<String> {
         let heading = |column: &usize| wrap_cell(&self.headings[*column], self.widths[*column]);
         let headings: Vec<Vec<String>> = part.iter().map(heading).collect();
         let height = headings.iter().map(Vec::len).max().unwrap_or(0);
@@ -195,10 +218,7 @@ impl<'a> Shape<'a> {
             above.into_iter().chain(lines).collect()
         });
         let sunk: Vec<Vec<String>> = sunk.collect();
-        let mut lines = self.row(part, &sunk, |_, text| text.to_owned());
-        let rule = part.iter().map(|column| "─".repeat(self.widths[*column]));
-        lines.push(rule.collect::<Vec<_>>().join(&" ".repeat(GAP)));
-        lines
+        self.row(part, &sunk, |_, text| text.to_owned())
     }
 
     /// The lines of each row of one of the tables.

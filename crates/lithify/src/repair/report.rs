@@ -115,6 +115,36 @@ impl RepairReport {
         });
         json.finish()
     }
+
+    /// What became of the log, and the verdict: lines of text.
+    pub fn outcome(&self) -> String {
+        let log = &self.log;
+        let mut text = format!(
+            "log: {} groups replayed, {} of them from behind damage, {} left out\n",
+            log.replayed_groups, log.groups_beyond_damage, log.left_out_groups
+        );
+        if let Some((file, offset)) = &log.damaged_at {
+            let file = file.display();
+            text.push_str(&format!(
+                "log: damaged in {file} at offset {offset}: writes are lost from there on\n"
+            ));
+        }
+        if log.groups_beyond_damage > 0 {
+            text.push_str("log: some commits are missing before others that are there\n");
+        }
+        if !self.has_manifest {
+            text.push_str(
+                "no whole manifest: what was deleted, dropped or replaced shortly before may be \
+                 back\n",
+            );
+        }
+        text.push_str(match (self.is_cancelled, self.is_lossless()) {
+            (true, _) => "stopped before the end: there is no repaired database\n",
+            (_, true) => "repaired and verified, nothing is lost\n",
+            (_, false) => "repaired and verified, not everything was saved\n",
+        });
+        text
+    }
 }
 
 impl RepairedFamily {
@@ -203,33 +233,6 @@ impl fmt::Display for RepairReport {
                 family.lost_tables
             )?;
         }
-        let log = &self.log;
-        writeln!(
-            f,
-            "log: {} groups replayed, {} of them from behind damage, {} left out",
-            log.replayed_groups, log.groups_beyond_damage, log.left_out_groups
-        )?;
-        if let Some((file, offset)) = &log.damaged_at {
-            let file = file.display();
-            writeln!(
-                f,
-                "log: damaged in {file} at offset {offset}: writes are lost from there on"
-            )?;
-        }
-        if log.groups_beyond_damage > 0 {
-            writeln!(f, "log: some commits are missing before others that are there")?;
-        }
-        if !self.has_manifest {
-            writeln!(
-                f,
-                "no whole manifest: what was deleted, dropped or replaced shortly before may be \
-                 back"
-            )?;
-        }
-        match (self.is_cancelled, self.is_lossless()) {
-            (true, _) => writeln!(f, "stopped before the end: there is no repaired database"),
-            (_, true) => writeln!(f, "repaired and verified, nothing is lost"),
-            (_, false) => writeln!(f, "repaired and verified, not everything was saved"),
-        }
+        f.write_str(&self.outcome())
     }
 }

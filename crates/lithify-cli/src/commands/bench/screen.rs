@@ -68,6 +68,13 @@ pub fn width_or(unknown: usize) -> usize {
     columns.filter(|_| stdout().is_terminal()).or_else(named).unwrap_or(unknown)
 }
 
+/// Columns for what is read line by line where there is no terminal: lines stay whole there, unless the
+/// variable `COLUMNS` says otherwise.
+pub fn width_or_whole() -> usize {
+    // Half of the largest number, so that sums with it are numbers too.
+    width_or(usize::MAX / 2)
+}
+
 /// As wide as the terminal, and coloured there alone.
 fn options() -> Options {
     let color = stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
