@@ -49,7 +49,7 @@ pub enum Command {
     Scan(scan::ScanArguments),
     #[command(about = "Count rows")]
     Count(count::CountArguments),
-    #[command(about = "Write rows into a CSV or JSON file")]
+    #[command(about = "Write rows into a CSV, JSON or Parquet file")]
     Export(export::ExportArguments),
     #[command(about = "Put the rows of a file, or of another database, into a database")]
     Import(import::ImportArguments),

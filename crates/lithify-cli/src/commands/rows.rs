@@ -160,7 +160,7 @@ impl<W: Write> RowPrinter<W> {
     }
 
     /// What stands behind the last row.
-    pub fn end(mut self) -> io::Result<()> {
+    pub fn end(&mut self) -> io::Result<()> {
         self.write_waiting()?;
         self.output.flush()
     }

@@ -10,7 +10,7 @@ use lithify::{CfOptions, Db, Options};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-fn command(place: &Path, arguments: &[&str]) -> Command {
+pub fn command(place: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lithify"));
     command.current_dir(place).args(arguments);
     command
@@ -18,7 +18,7 @@ fn command(place: &Path, arguments: &[&str]) -> Command {
 
 /// Runs it; what it printed, and the line that is an error, if there is one.
 #[track_caller]
-fn expect(place: &Path, code: i32, arguments: &[&str]) -> (String, String) {
+pub fn expect(place: &Path, code: i32, arguments: &[&str]) -> (String, String) {
     let output = command(place, arguments).output().unwrap();
     let (out, error) = (output.stdout, String::from_utf8(output.stderr).unwrap());
     let out = String::from_utf8_lossy(&out).into_owned();
@@ -28,13 +28,13 @@ fn expect(place: &Path, code: i32, arguments: &[&str]) -> (String, String) {
     (out, errors.concat())
 }
 
-fn options() -> Options {
+pub fn options() -> Options {
     Options { background_threads: 0, ..Options::default() }
 }
 
-type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-fn rows(path: &Path, family: &str) -> Rows {
+pub fn rows(path: &Path, family: &str) -> Rows {
     let db = Db::open_read_only(path, options()).unwrap();
     let family = db.existing_column_family(family).unwrap().unwrap();
     family.iter().map(Result::unwrap).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
@@ -46,7 +46,7 @@ fn text_rows(path: &Path) -> Vec<(String, String)> {
 }
 
 /// Bytes that follow from a seed: any, or those that files of text trip over.
-fn noise(seed: &mut u64, length_max: u64) -> Vec<u8> {
+pub fn noise(seed: &mut u64, length_max: u64) -> Vec<u8> {
     let mut next = |bound: u64| {
         *seed =
             seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -322,7 +322,7 @@ fn an_import_that_is_stopped_says_what_it_wrote() {
 
 /// Waits until a process catches both signals that stop it.
 #[cfg(target_os = "linux")]
-fn wait_until_signals_are_caught(pid: u32) {
+pub fn wait_until_signals_are_caught(pid: u32) {
     let caught = |signal: Signal| 1_u64 << (signal as i32 - 1);
     let both = caught(Signal::SIGINT) | caught(Signal::SIGTERM);
     loop {
@@ -424,9 +424,9 @@ fn files_with_columns_are_known_by_their_first_bytes() {
     assert_eq!(error, "error: this is a Parquet file; leave --format out: rocks");
     let (_, error) = expect(place, 2, &["import", "none.db", "rubble.parquet", "--key", "age"]);
     assert!(error.contains("cannot be read: No such file"), "{error}");
-    let (_, error) = expect(place, 2, &["export", "by-age.db", "-o", "out.parquet"]);
-    assert!(error.contains("files with columns are not written"), "{error}");
-    assert!(!place.join("out.parquet").exists());
+    let (_, error) = expect(place, 2, &["export", "by-age.db", "-o", "out.arrow"]);
+    assert!(error.contains("Arrow files are not written"), "{error}");
+    assert!(!place.join("out.arrow").exists());
     expect(place, 0, &["set", "by-age.db", "4", "slate"]);
     expect(place, 0, &["del", "by-age.db", "4"]);
     let (_, error) = expect(place, 2, &["import", "none.db", "rocks", "--create", "--key", "Age"]);

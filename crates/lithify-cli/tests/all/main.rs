@@ -11,6 +11,8 @@ mod cli;
 mod copies;
 mod import;
 mod inspect;
+#[cfg(feature = "advisor-formats")]
+mod parquet;
 mod repair;
 mod rows;
 mod widths;

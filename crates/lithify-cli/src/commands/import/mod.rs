@@ -300,6 +300,10 @@ impl Input {
                 table::CsvRows::open(input, separator, key, value).map(|rows| Box::new(rows) as _)
             }
             FileFormat::Jsonl => Ok(Box::new(jsonl::JsonRows::new(input, key, value))),
+            FileFormat::Parquet if is_stdin => {
+                Err(Bad::Usage("Parquet is read from files, not from streams".to_owned()))
+            }
+            FileFormat::Parquet => Err(Bad::Usage("this is no Parquet file".to_owned())),
         };
         let records = records.map_err(|bad| match bad {
             Bad::Row(line, what) => Fault::failure(format!("{what}: {shown}:{line}")),
@@ -425,7 +429,7 @@ fn open_columnar(arguments: &ImportArguments) -> Result<Option<Input>, Fault> {
     if !metadata.is_file() {
         return Ok(None);
     }
-    if arguments.format.is_some() {
+    if arguments.format.is_some_and(|format| format != FileFormat::Parquet) {
         return match columnar_name(path) {
             Ok(Some(kind)) => {
                 let what = format!("this is a {kind} file; leave --format out");

@@ -1,5 +1,8 @@
 //! `lithify export`: writes rows into a file that `lithify import` and other programs read.
 
+#[cfg(feature = "advisor-formats")]
+mod parquet;
+
 use std::fs::{File, remove_file, rename};
 use std::io::{self, BufWriter, Write, stdout};
 use std::ops::ControlFlow;
@@ -23,6 +26,7 @@ Write the rows of a column family into a file, in the order of their keys.
 `lithify import` makes the identical rows of it, whatever bytes they hold. JSON lines have an object for
 each row, with the fields key and value; bytes that are no UTF-8 are hexadecimal digits in key_hex or
 value_hex instead. CSV has the columns key and value, and the bytes as they are, in quotes where needed.
+Parquet has the columns key and value, both binary, in row groups of at most 32 MiB of rows.
 
 A file appears as a whole, in place of one of that name. Without --output, and with -, rows go to standard
 output; with - their number goes to standard error.
@@ -34,6 +38,7 @@ other, it is that one, and a line on standard error says so.",
 Examples:
   lithify export rocks.db -o rocks.jsonl
   lithify export rocks.db -o links.csv --family links --prefix link/
+  lithify export rocks.db -o rocks.parquet
   lithify export rocks.db --format csv | gzip > rocks.csv.gz
   lithify export rocks.db -o - --format csv | lithify import other.db - --format csv
 
@@ -66,6 +71,8 @@ pub enum FileFormat {
     Csv,
     /// A JSON object a line
     Jsonl,
+    /// Columns of bytes
+    Parquet,
 }
 
 impl FileFormat {
@@ -74,36 +81,39 @@ impl FileFormat {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(FileFormat::Csv),
             "jsonl" | "ndjson" | "json" => Some(FileFormat::Jsonl),
+            "parquet" => Some(FileFormat::Parquet),
             _ => None,
         }
     }
 }
 
-/// Whether a name promises a file with columns.
-fn is_columnar(path: &Path) -> bool {
+/// Whether a name promises a file that this command does not write.
+fn is_arrow(path: &Path) -> bool {
     let end = path.extension().and_then(|end| end.to_str());
-    end.is_some_and(|end| matches!(end, "parquet" | "arrow" | "feather"))
+    end.is_some_and(|end| matches!(end, "arrow" | "feather"))
 }
 
 /// Writes them.
 pub fn run(arguments: &ExportArguments) -> Result<(), Fault> {
     let range = arguments.range.range()?;
-    if let Some(path) = arguments.output.as_deref().filter(|path| is_columnar(path))
+    if let Some(path) = arguments.output.as_deref().filter(|path| is_arrow(path))
         && arguments.format.is_none()
     {
-        let what = "files with columns are not written; name a .csv or .jsonl file";
+        let what = "Arrow files are not written; name a .parquet, .csv or .jsonl file";
         return Err(Fault::usage(format!("{what}: {}", path.display())));
     }
     let by_name = arguments.output.as_deref().and_then(FileFormat::of_name);
-    let format = match arguments.format.or(by_name).unwrap_or(FileFormat::Jsonl) {
-        FileFormat::Csv => RowFormat::Csv,
-        FileFormat::Jsonl => RowFormat::Json,
-    };
+    let format = arguments.format.or(by_name).unwrap_or(FileFormat::Jsonl);
+    if format == FileFormat::Parquet && cfg!(not(feature = "advisor-formats")) {
+        let what =
+            "this program was built without Parquet: build it with --features advisor-formats";
+        return Err(Fault::usage(what));
+    }
     let db = open_to_read(&arguments.directory)?;
     let family = find_family(&db, arguments.family.as_deref())?;
     let is_dash = arguments.output.as_deref() == Some(Path::new("-"));
     let Some(path) = arguments.output.as_ref().filter(|_| !is_dash) else {
-        let output = BufWriter::new(stdout().lock());
+        let output = BufWriter::new(stdout());
         return match write_rows(output, format, family, range, &mut |_| ControlFlow::Continue(())) {
             Err(Stop::Write(error)) => written(Err(error)),
             Err(Stop::Fault(fault)) => Err(fault),
@@ -154,32 +164,75 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
+/// What makes a file of rows.
+trait RowWriter {
+    /// Takes a row.
+    fn row(&mut self, key: &[u8], value: &[u8]) -> io::Result<()>;
+
+    /// Bytes that are written so far.
+    fn bytes(&self) -> u64;
+
+    /// Writes what stands behind the last row.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+impl<W: Write> RowWriter for RowPrinter<Counted<W>> {
+    fn row(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        RowPrinter::row(self, key, value)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.output().bytes
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        RowPrinter::end(self)
+    }
+}
+
+/// Begins a file of rows.
+fn begin<'a>(
+    output: impl Write + Send + 'a,
+    format: FileFormat,
+) -> io::Result<Box<dyn RowWriter + 'a>> {
+    let output = Counted { output, bytes: 0 };
+    let format = match format {
+        FileFormat::Csv => RowFormat::Csv,
+        FileFormat::Jsonl => RowFormat::Json,
+        #[cfg(feature = "advisor-formats")]
+        FileFormat::Parquet => return Ok(Box::new(parquet::ParquetRows::begin(output)?)),
+        #[cfg(not(feature = "advisor-formats"))]
+        FileFormat::Parquet => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    let mut printer = RowPrinter::new(output, format, false, None);
+    printer.begin()?;
+    Ok(Box::new(printer))
+}
+
 /// Rows, and bytes of them, that were written.
 fn write_rows(
-    output: impl Write,
-    format: RowFormat,
+    output: impl Write + Send,
+    format: FileFormat,
     family: Option<ColumnFamily>,
     range: lithify::ScanRange,
     hear: &mut dyn FnMut(u64) -> ControlFlow<()>,
 ) -> Result<(u64, u64), Stop> {
-    let mut counted = Counted { output, bytes: 0 };
     let mut count = 0;
-    let mut printer = RowPrinter::new(&mut counted, format, false, None);
-    printer.begin().map_err(Stop::Write)?;
+    let mut writer = begin(output, format).map_err(Stop::Write)?;
     if let Some(family) = family {
         let of_engine = |error| Stop::Fault(Fault::of_engine(error));
         let mut rows = family.cursor(range).map_err(of_engine)?;
         while rows.next().map_err(of_engine)? {
-            printer.row(rows.key(), rows.value()).map_err(Stop::Write)?;
+            writer.row(rows.key(), rows.value()).map_err(Stop::Write)?;
             count += 1;
-            if count % 1024 == 0 && hear(printer.output().bytes).is_break() {
+            if count % 1024 == 0 && hear(writer.bytes()).is_break() {
                 let what = "stopped; there is no new file".to_owned();
                 return Err(Stop::Fault(Fault::interrupted(what)));
             }
         }
     }
-    printer.end().map_err(Stop::Write)?;
-    Ok((count, counted.bytes))
+    writer.end().map_err(Stop::Write)?;
+    Ok((count, writer.bytes()))
 }
 
 /// A file under another name, until it is whole.
