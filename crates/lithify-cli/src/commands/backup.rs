@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 
 use super::bench::screen::width_or_whole;
 use super::copying::{heard_by, open_database, transfer, utc};
+use super::format::{FormatArguments, ReportFormat};
+use super::rows::csv_of;
 use super::sizes::rate;
 use super::tool::{Watch, fitted};
 use crate::fault::{Fault, print};
@@ -85,9 +87,8 @@ Exit codes:
 pub struct ListArguments {
     /// The directory of the store
     store: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<ReportFormat>,
 }
 
 /// `backup verify`
@@ -257,21 +258,38 @@ fn create(arguments: &CreateArguments) -> Result<(), Fault> {
 
 fn list(arguments: &ListArguments) -> Result<(), Fault> {
     let list = open_store(&arguments.store)?.list().map_err(Fault::of_engine)?;
-    if arguments.json {
-        let backups: Vec<_> = list.backups.iter().map(object_of).collect();
-        let unreadable = list.unreadable.iter();
-        let unreadable: Vec<_> =
-            unreadable.map(|(id, error)| json!({ "id": id, "error": error.to_string() })).collect();
-        let object = json!({ "backups": backups, "unreadable": unreadable });
-        print(&format!("{object}\n"))?;
-    } else {
-        print(&page(&list.backups))?;
-    }
+    let objects = || list.backups.iter().map(object_of).collect::<Vec<_>>();
+    print(&match arguments.format.of_report() {
+        ReportFormat::Table => page(&list.backups),
+        ReportFormat::Json => {
+            let unreadable = list.unreadable.iter();
+            let unreadable: Vec<_> = unreadable
+                .map(|(id, error)| json!({ "id": id, "error": error.to_string() }))
+                .collect();
+            format!("{}\n", json!({ "backups": objects(), "unreadable": unreadable }))
+        }
+        ReportFormat::Csv => csv_of(&BACKUP, &objects()),
+    })?;
     match list.unreadable.into_iter().next() {
         Some((id, error)) => Err(Fault::failure(format!("backup {id} cannot be read: {error}"))),
         None => Ok(()),
     }
 }
+
+/// The fields of a backup, with the names that the JSON has.
+const BACKUP: [&str; 11] = [
+    "id",
+    "unix_time_s",
+    "sequence",
+    "oldest_sequence",
+    "database_id",
+    "note",
+    "files",
+    "bytes",
+    "log_bytes",
+    "copied_bytes",
+    "own_bytes",
+];
 
 /// The columns of a list of backups; the first one names a line.
 const COLUMNS: [(&str, Align); 8] = [

@@ -3,11 +3,13 @@
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use lithify::fs::World;
-use lithify::inspect::{self, DumpOptions, Item, wrapped};
+use lithify::inspect::{self, DumpOptions, Item, Value, wrapped};
 
 use super::bench::screen::width_or_whole;
+use super::format::FormatArguments;
+use super::rows::csv_field;
 use super::tool::INDENT;
 use crate::fault::Fault;
 
@@ -20,7 +22,9 @@ Print what a file of the engine holds, with the field names of docs/format.
 A table (.sst), a log segment (.wal), MANIFEST-*, CURRENT or LOCK; the file may have any name if
 its magic is whole. Everything in it is read and checked, whatever is printed. Nothing is written
 and no lock is taken. Where something is damaged, a line says so, and what can still be read
-behind it is printed; the first damage is the error at the end.",
+behind it is printed; the first damage is the error at the end.
+
+CSV has a line for each field of each item: item, offset, field, value.",
     after_help = "\
 Examples:
   lithify dump graph.db/MANIFEST-000042
@@ -48,9 +52,19 @@ pub struct DumpArguments {
     /// Print long keys and values in full
     #[arg(long)]
     full: bool,
-    /// Print one JSON object a line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArguments<DumpFormat>,
+}
+
+/// Forms of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DumpFormat {
+    /// Text for people
+    Table,
+    /// One JSON object a line, for each item
+    Json,
+    /// A header, and a line for each field of each item
+    Csv,
 }
 
 /// Prints it.
@@ -62,13 +76,19 @@ pub fn run(arguments: &DumpArguments) -> Result<(), Fault> {
         full: arguments.full,
     };
     let mut output = BufWriter::new(io::stdout().lock());
+    let format = arguments.format.format().unwrap_or(DumpFormat::Table);
     let columns = width_or_whole();
     let mut refused = None;
+    if format == DumpFormat::Csv {
+        // That nobody reads is told by the first item.
+        let _ = writeln!(output, "item,offset,field,value");
+    }
     let files = World::system().files;
     let dumped = inspect::dump(&*files, &arguments.file, &options, &mut |item: &Item| {
-        let written = match arguments.json {
-            true => writeln!(output, "{}", item.to_json()),
-            false => writeln!(output, "{}", fitted(item, columns)),
+        let written = match format {
+            DumpFormat::Table => writeln!(output, "{}", fitted(item, columns)),
+            DumpFormat::Json => writeln!(output, "{}", item.to_json()),
+            DumpFormat::Csv => write_csv(&mut output, item),
         };
         written.map_err(|error| {
             refused = Some(error.kind());
@@ -122,4 +142,18 @@ fn pieces(text: &str, signs: usize) -> impl Iterator<Item = &str> {
     let cuts = || text.char_indices().step_by(signs).skip(1).map(|(cut, _)| cut);
     let ends = cuts().chain([text.len()]);
     [0].into_iter().chain(cuts()).zip(ends).map(|(start, end)| &text[start..end])
+}
+
+/// A line for each field of an item.
+fn write_csv(output: &mut impl Write, item: &Item) -> io::Result<()> {
+    for (name, value) in item.fields() {
+        let offset = item.offset().map_or_else(String::new, |offset| offset.to_string());
+        write!(output, "{},{offset},{name},", item.name())?;
+        match value {
+            Value::Text(text) | Value::Bytes(text) => csv_field(output, text.as_bytes())?,
+            figure => write!(output, "{figure}")?,
+        }
+        output.write_all(b"\n")?;
+    }
+    Ok(())
 }

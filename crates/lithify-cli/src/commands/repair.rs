@@ -9,6 +9,8 @@ use lithify_report::{Table, text};
 
 use super::bench::screen::width_or_whole;
 use super::database::not_read;
+use super::format::ReportFormat;
+use super::rows::csv_of_report;
 use super::tool::{ResultFile, Watch, fitted, listed};
 use crate::fault::{Fault, print};
 
@@ -22,7 +24,10 @@ The damaged directory is only read. Tables that are whole are taken, of damaged 
 are whole; without CURRENT or a manifest the tables themselves tell which column family they belong
 to. The log is replayed up to the first damage. What was lost is listed: files, offsets, ranges of
 keys, and where rows may be older than the last write. The result is verified at the end; until then
-the new directory does not open as a database, and the same command begins again.",
+the new directory does not open as a database, and the same command begins again.
+
+JSON has everything that is printed, and more. CSV has a line for each column family. --json FILE writes
+the JSON into a file, whatever is printed.",
     after_help = "\
 Examples:
   lithify repair graph.db --to repaired.db
@@ -44,6 +49,9 @@ pub struct RepairArguments {
     /// Replay what the log has behind damage too: commits are then missing before others
     #[arg(long)]
     beyond_damage: bool,
+    /// As what [default: table]
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
     /// Write what was saved, lost and found into a file, as one JSON object
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -61,7 +69,11 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         })
         .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
-    print(&page(&report))?;
+    print(&match arguments.format.unwrap_or(ReportFormat::Table) {
+        ReportFormat::Table => page(&report),
+        ReportFormat::Json => report.to_json() + "\n",
+        ReportFormat::Csv => csv_of_report(&FAMILY, &report.to_json(), "families"),
+    })?;
     if let Some(file) = json {
         file.write(&report.to_json())?;
     }
@@ -73,6 +85,10 @@ pub fn run(arguments: &RepairArguments) -> Result<(), Fault> {
         false => Err(Fault::failure("not everything was saved")),
     }
 }
+
+/// The fields of a column family, with the names that the JSON has.
+const FAMILY: [&str; 6] =
+    ["name", "old_id", "rows", "whole_tables", "salvaged_tables", "lost_tables"];
 
 /// The columns of the page; the first one names a line.
 const COLUMNS: [(&str, Align); 5] = [

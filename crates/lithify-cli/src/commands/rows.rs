@@ -11,6 +11,7 @@
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write, stdout};
 
 use clap::ValueEnum;
+use serde_json::Value;
 
 use super::bench::screen::width;
 use super::bytes::{escape, hex};
@@ -45,7 +46,7 @@ pub fn json_row(key: Option<&[u8]>, value: Option<&[u8]>) -> String {
     let fields = fields.into_iter().filter_map(|(name, bytes)| Some((name, bytes?)));
     let fields: Vec<String> = fields
         .map(|(name, bytes)| match std::str::from_utf8(bytes) {
-            Ok(text) => format!("\"{name}\":{}", serde_json::Value::from(text)),
+            Ok(text) => format!("\"{name}\":{}", Value::from(text)),
             Err(_) => format!("\"{name}_hex\":\"{}\"", hex(bytes)),
         })
         .collect();
@@ -81,6 +82,26 @@ pub fn csv(rows: &[Vec<String>]) -> String {
         text.push(b'\n');
     }
     String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Objects as the lines of a CSV file, by the names of their fields. A field that an object does not have is
+/// empty.
+pub fn csv_of<'a>(names: &[&str], objects: impl IntoIterator<Item = &'a Value>) -> String {
+    let cell = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let line = |object: &Value| names.iter().map(|name| cell(&object[*name])).collect();
+    let header = names.iter().map(|name| (*name).to_owned()).collect();
+    csv(&[header].into_iter().chain(objects.into_iter().map(line)).collect::<Vec<_>>())
+}
+
+/// The same of the objects in a field of a report.
+pub fn csv_of_report(names: &[&str], report: &str, field: &str) -> String {
+    // The report is the program's own: it is JSON, and has the field.
+    let report: Value = serde_json::from_str(report).unwrap_or_default();
+    csv_of(names, report[field].as_array().into_iter().flatten())
 }
 
 /// So many rows are seen before the widths of a table are known.

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lithify::verify::{self, VerifyOptions};
+use lithify::verify::{self, VerifyOptions, VerifyReport};
 
 use super::bench::screen::width_or_whole;
 use super::database::not_read;
+use super::format::ReportFormat;
+use super::rows::csv_of_report;
 use super::sizes::rate;
 use super::tool::{ResultFile, Watch, fitted, listed};
 use crate::fault::{Fault, print};
@@ -22,12 +24,16 @@ that every file that is named is there and every file that is there is named.
 A database that a process has open is verified as it was on disk when the command began; the
 files stay there until it ends. Damage does not end it: everything that is wrong is listed, with
 file, offset, what was expected and what to do. Only reads. What a crash leaves and the next
-opening clears up is a notice and no damage.",
+opening clears up is a notice and no damage.
+
+JSON has what was examined and all findings. CSV has a line for each finding, and none but its header
+without one. --json FILE writes the JSON into a file, whatever is printed.",
     after_help = "\
 Examples:
   lithify verify graph.db
   lithify verify graph.db --family links --family nodes
   lithify verify graph.db --rate 50 --json report.json
+  lithify verify graph.db --format json | jq .examined
 
 Exit codes:
   0    everything is sound
@@ -44,6 +50,9 @@ pub struct VerifyArguments {
     /// Read at most so much in a second: MB (10^6 bytes), or with a unit, as 512KiB
     #[arg(long, value_name = "MB", value_parser = rate)]
     rate: Option<u64>,
+    /// As what [default: table]
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
     /// Write what was checked and found into a file, as one JSON object
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -62,7 +71,7 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     })
     .map_err(|error| not_read(&arguments.directory, error))?;
     drop(watch);
-    print(&fitted(&format!("{}{report}", listed(&report.findings)), width_or_whole()))?;
+    print(&text_of(&report, arguments.format.unwrap_or(ReportFormat::Table)))?;
     if let Some(file) = json {
         file.write(&report.to_json())?;
     }
@@ -72,5 +81,28 @@ pub fn run(arguments: &VerifyArguments) -> Result<(), Fault> {
     match report.damage().next() {
         Some(first) => Err(Fault::failure(&first.error)),
         None => Ok(()),
+    }
+}
+
+/// The fields of a finding, with the names that the JSON has.
+const FINDING: [&str; 9] = [
+    "weight",
+    "structure",
+    "family",
+    "file",
+    "offset",
+    "error",
+    "smallest_lost_key",
+    "largest_lost_key",
+    "advice",
+];
+
+fn text_of(report: &VerifyReport, format: ReportFormat) -> String {
+    match format {
+        ReportFormat::Table => {
+            fitted(&format!("{}{report}", listed(&report.findings)), width_or_whole())
+        }
+        ReportFormat::Json => report.to_json() + "\n",
+        ReportFormat::Csv => csv_of_report(&FINDING, &report.to_json(), "findings"),
     }
 }

@@ -1,7 +1,7 @@
 //! Reports as wide as they may be: by the variable `COLUMNS`, and whole where there is no terminal.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use lithify::{CfOptions, Db, Options};
@@ -46,7 +46,8 @@ fn databases(place: &Path) {
     std::fs::write(table, bytes).unwrap();
 }
 
-fn largest(directory: &Path) -> std::path::PathBuf {
+/// The largest file of a directory: a table.
+pub fn largest(directory: &Path) -> PathBuf {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     files.max_by_key(|path| path.metadata().unwrap().len()).unwrap()
 }
