@@ -5,6 +5,7 @@
 //! prose, links.
 //! `cargo run -p xtask -- counts` compares what stages cost in instructions with what is recorded.
 //! `cargo run -p xtask -- api` compares the public items of the library with the recorded ones.
+//! `cargo run -p xtask -- packages` checks that what is published is whole without the repository.
 //! `cargo run -p xtask -- render LITHIFY RECORDS OUT` lets a program make all reports of all records;
 //! `cargo run -p xtask -- same-figures BEFORE AFTER` finds the figures that two such directories do not
 //! have in common.
@@ -14,13 +15,14 @@ mod api;
 mod command;
 mod counts;
 mod figures;
+mod packages;
 mod picture;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | api [--accept] | \
+const USAGE: &str = "usage: xtask tidy [DIRECTORY] | counts [--accept STAGE|all REASON] | api [--accept] | packages | \
                      picture CSV SVG | render LITHIFY RECORDS OUT | \
                      same-figures BEFORE AFTER [--counts] [--all]";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         }
         ["api"] => api::run(&repository(), false),
         ["api", "--accept"] => api::run(&repository(), true),
+        ["packages"] => packages::run(&repository()),
         ["picture", csv, svg] => picture(Path::new(csv), Path::new(svg)),
         ["render", lithify, records, out] => {
             figures::render(Path::new(lithify), Path::new(records), Path::new(out))
