@@ -124,7 +124,8 @@ fn page(arguments: &StatsArguments, levels: &Levels, snapshot: &StatisticsSnapsh
     fitted(&text, columns) + &text::table(&table, columns)
 }
 
-/// The columns of the page; the first two name a line.
+/// The columns of the page; the first two name a line. What stands to the right is never broken: a codec has a
+/// hyphen.
 const COLUMNS: [(&str, Align); 9] = [
     ("FAMILY", Align::Left),
     ("LEVEL", Align::Left),
@@ -134,7 +135,7 @@ const COLUMNS: [(&str, Align); 9] = [
     ("RATIO", Align::Right),
     ("ENTRIES", Align::Right),
     ("REMOVALS", Align::Right),
-    ("CODEC", Align::Left),
+    ("CODEC", Align::Right),
 ];
 
 /// A line for each level with tables, and for all of them.

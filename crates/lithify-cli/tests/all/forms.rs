@@ -6,7 +6,7 @@ use std::process::Command;
 use lithify::{Db, Options};
 use serde_json::Value;
 
-use super::widths::largest;
+use super::widths::largest_table;
 
 /// Standard output of a command that ends with this code.
 fn printed(place: &Path, code: i32, arguments: &[&str]) -> String {
@@ -28,7 +28,7 @@ fn databases(place: &Path) {
         printed(place, 0, &["backup", "create", "store", "rocks.db", "--note", note]);
     }
     printed(place, 0, &["checkpoint", "rocks.db", "damaged.db", "--copy"]);
-    let table = largest(&place.join("damaged.db"));
+    let table = largest_table(&place.join("damaged.db"));
     let mut bytes = std::fs::read(&table).unwrap();
     bytes[20] ^= 1;
     std::fs::write(table, bytes).unwrap();
@@ -106,7 +106,7 @@ fn a_dump_as_csv_has_a_line_for_each_field() {
     let place = tempfile::tempdir().unwrap();
     let place = place.path();
     databases(place);
-    let table = largest(&place.join("rocks.db"));
+    let table = largest_table(&place.join("rocks.db"));
     let dump = ["dump", table.to_str().unwrap(), "--entries", "--limit", "3"];
     let form = |form: &str| printed(place, 0, &[&dump[..], &["--format", form]].concat());
     assert_eq!(form("table"), printed(place, 0, &dump));

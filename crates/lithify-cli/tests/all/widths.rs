@@ -40,22 +40,23 @@ fn databases(place: &Path) {
     let note = "before the move to the other machine, which is the larger one";
     printed(place, &["backup", "create", "store", "rocks.db", "--note", note], None);
     printed(place, &["checkpoint", "rocks.db", "damaged.db", "--copy"], None);
-    let table = largest(&place.join("damaged.db"));
+    let table = largest_table(&place.join("damaged.db"));
     let mut bytes = std::fs::read(&table).unwrap();
     bytes[20] ^= 1;
     std::fs::write(table, bytes).unwrap();
 }
 
-/// The largest file of a directory: a table.
-pub fn largest(directory: &Path) -> PathBuf {
+/// The largest table in a directory.
+pub fn largest_table(directory: &Path) -> PathBuf {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
-    files.max_by_key(|path| path.metadata().unwrap().len()).unwrap()
+    let tables = files.filter(|path| path.extension().is_some_and(|end| end == "sst"));
+    tables.max_by_key(|path| path.metadata().unwrap().len()).unwrap()
 }
 
-/// The words that are figures.
+/// The words with digits: figures, codecs, times, files.
 fn figures(text: &str) -> BTreeSet<&str> {
-    let is_figure = |word: &&str| word.parse::<f64>().is_ok();
-    text.split_whitespace().filter(is_figure).collect()
+    let has_digit = |word: &&str| word.contains(|sign: char| sign.is_ascii_digit());
+    text.split_whitespace().filter(has_digit).collect()
 }
 
 fn widest(text: &str) -> usize {
