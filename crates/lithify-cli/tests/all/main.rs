@@ -9,6 +9,7 @@ mod bench_refusals;
 mod bench_tables;
 mod cli;
 mod copies;
+mod foreign;
 mod forms;
 mod import;
 mod inspect;
