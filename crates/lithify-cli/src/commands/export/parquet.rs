@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(rows.keys.len(), 1);
         rows.row(b"large", &vec![7; GROUP_BYTES]).expect("is taken");
         assert!(rows.keys.is_empty() && rows.waiting_bytes == 0);
-        rows.end().expect("ends");
         assert_eq!(rows.writer.flushed_row_groups().len(), 2);
+        rows.end().expect("ends");
     }
 }
