@@ -219,6 +219,11 @@ impl Db {
         detached(py, || Ok(self.handle.db()?.stats().to_prometheus()))
     }
 
+    /// The same figures as OpenMetrics 1.0.0.
+    fn open_metrics(&self, py: Python<'_>) -> PyResult<String> {
+        detached(py, || Ok(self.handle.db()?.stats().to_open_metrics()))
+    }
+
     /// Makes a database of its own at `path`, which must not be there, with everything committed so far.
     /// Tables are linked, so that it takes no space at first; `copy` makes it independent of this disk.
     #[pyo3(signature = (path, *, flush=false, copy=false))]
