@@ -34,7 +34,7 @@ impl Kind for Amplification {
 
     fn fault(record: &AmplificationRecord) -> Option<String> {
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
-        incomplete(record.cells.len() - failed, record.cells.len())
+        incomplete::fault(record.cells.len() - failed, record.cells.len())
     }
 
     fn started_unix_s(record: &AmplificationRecord) -> Option<u64> {

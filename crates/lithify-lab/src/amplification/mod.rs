@@ -28,7 +28,7 @@ use crate::adapter::settings::EngineSettings;
 use crate::adapter::{Capabilities, EngineName, EngineStatistics};
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
-use crate::run::cells::{Cell, Entries, Entry, RunPlan};
+use crate::run::cells::{Cell, Entries, Entry, Part, RunPlan};
 
 /// What rows are changed how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +203,10 @@ impl Cell for AmplificationSpec {
 
     fn engine(&self) -> EngineName {
         self.engine.clone()
+    }
+
+    fn part(&self) -> Part {
+        Part::Row(format!("{} under {}", self.engine, self.workload.name()))
     }
 
     fn is_result(&self, result: &AmplificationResult) -> bool {

@@ -1,9 +1,10 @@
 //! The page of read, write and space amplification: formulas beside measurements.
 
 use crate::amplification::report::{Row, Tree, read_table, space_table, write_table};
-use crate::amplification::{self, AmplificationRecord, QueryKind, Workload};
+use crate::amplification::{self, AmplificationCell, AmplificationRecord, QueryKind, Workload};
 use crate::html::parts;
 use crate::html::parts::{Amplification, claims};
+use crate::kind::incomplete::{self, CellEnd};
 use crate::report::card::{machine_lines, tree};
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::tables::{Align, Grid};
@@ -76,11 +77,15 @@ impl<'a> Page<'a> {
             let rows = self.of(workload);
             judged.extend(judge(workload, &rows));
         }
-        let mut findings = claims(judged);
+        let ends = |cell: &AmplificationCell| {
+            CellEnd::new(&cell.spec, cell.result.as_ref(), cell.failure.as_deref())
+        };
+        let ends: Vec<CellEnd> = self.record.cells.iter().map(ends).collect();
+        let mut findings = incomplete::findings(&ends);
+        findings.extend(claims(judged));
         for workload in Workload::ALL {
             findings.extend(formulas(workload, &self.of(workload)));
         }
-        findings.extend(parts::incomplete([self.rows.len(), self.record.cells.len()]));
         findings
     }
 

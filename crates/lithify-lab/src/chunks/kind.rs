@@ -34,7 +34,7 @@ impl Kind for Chunks {
     fn fault(record: &Run<ChunkPlan>) -> Option<String> {
         match record.plan.cells.len() - record.valid_cells() {
             0 => (!record.is_complete()).then(|| record.problems().join("; ")),
-            _ => incomplete(record.valid_cells(), record.plan.cells.len()),
+            _ => incomplete::fault(record.valid_cells(), record.plan.cells.len()),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::chunks::spec::ChunkOutcome;
 use crate::html::caveats::caveats;
 use crate::html::parts;
 use crate::html::parts::claims;
+use crate::kind::incomplete;
 use crate::report::compare::REPEATS_WANTED;
 use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
@@ -93,13 +94,14 @@ impl Page<'_> {
                 judged.push((outcome, format!("{engine}: {text}.")));
             }
         }
-        let mut findings = claims(judged);
+        let ends = incomplete::ends(&self.run.entries.cells);
+        let ends = incomplete::with_planned(ends, &self.run.plan.cells);
+        let mut findings = incomplete::findings(&ends);
+        findings.extend(claims(judged));
         findings.extend(self.engines.iter().filter_map(|(engine, _)| self.best(engine)));
         findings.extend(self.run.plan.skipped.iter().map(|line| {
             Finding::new(Outcome::Note, "Left out", format!("{}.", line.trim_end_matches('.')))
         }));
-        let cells = [self.run.valid_cells(), self.run.plan.cells.len()];
-        findings.extend(parts::incomplete(cells));
         findings
     }
 

@@ -12,7 +12,7 @@ use crate::experiment::chunks::ChunkArm;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
-use crate::run::cells::Cell;
+use crate::run::cells::{Cell, Part};
 
 /// Version of the JSON of cells and results.
 pub const SCHEMA: u32 = 2;
@@ -140,6 +140,10 @@ impl Cell for ChunkCell {
 
     fn engine(&self) -> EngineName {
         self.engine.clone()
+    }
+
+    fn part(&self) -> Part {
+        Part::Row(format!("{} on {}", self.arm(), self.engine))
     }
 
     fn is_result(&self, outcome: &ChunkOutcome) -> bool {

@@ -14,9 +14,11 @@ use crate::dbbench::{floors, report, together, trees};
 use crate::html::caveats::basis;
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Stalls};
+use crate::kind::incomplete;
 use crate::report::compare::FOREIGN_PERCENT_MAX;
 use crate::report::figures::{Spread, figure, figure_or_dash};
 use crate::report::floors as judged;
+use crate::report::plural;
 use crate::report::tables::{Align, Grid};
 use lithify_report::charts::frontier;
 use lithify_report::{
@@ -190,13 +192,10 @@ impl<'a> Page<'a> {
     fn summary(&self) -> Vec<Finding> {
         let missed = parts::missed(&floors::cells(self.record, &self.judged));
         let (count, missed) = missed.split_at(missed.len().min(1));
-        let mut findings = [count, &tallies(&self.set), missed].concat();
-        let problems = self.record.problems().into_iter();
-        findings.extend(problems.map(|text| Finding::new(Outcome::Missed, "Wrong", text)));
-        if self.record.interrupted {
-            let text = "The run was stopped before its last cell.";
-            findings.push(Finding::new(Outcome::Missed, "Incomplete", text));
-        }
+        let mut findings = incomplete::findings(&self.record.ends());
+        let wrong = self.record.disagreements().into_iter();
+        findings.extend(wrong.map(|text| Finding::new(Outcome::Missed, "Wrong", text)));
+        findings.extend([count, &tallies(&self.set), missed].concat());
         findings
     }
 
@@ -224,7 +223,7 @@ impl<'a> Page<'a> {
         let sum = format!(
             "Engines had different rows in {}: an earlier step wrote for a time, and the faster engine wrote \
              more. Their ratios are not of the same work. Give writing steps a number.",
-            report::plural(steps.len() as u64, "step")
+            plural(steps.len() as u64, "step")
         );
         (!steps.is_empty()).then_some(sum)
     }

@@ -15,7 +15,8 @@ use crate::adapter::allocator::Allocator;
 use crate::adapter::codec::Ladder;
 use crate::engines::registry;
 use crate::keyvalue::benchmark::Benchmark;
-use crate::run::cells::{Cell, Entries, Entry, RunPlan};
+use crate::kind::incomplete::{self, CellEnd};
+use crate::run::cells::{Cell, Entries, Entry, Part, RunPlan};
 use crate::run::estimate::Effort;
 use crate::run::{RunError, rotated};
 
@@ -154,6 +155,15 @@ impl Cell for DbCell {
         self.spec.engine.clone()
     }
 
+    fn part(&self) -> Part {
+        let name = format!("{} with {}", self.spec.engine, self.spec.settings.ladder());
+        match self.role {
+            Role::Measure => Part::Row(name),
+            Role::Control => Part::Control(name),
+            Role::Driver => Part::Driver,
+        }
+    }
+
     fn allocator(&self) -> Result<Allocator, RunError> {
         Ok(self.spec.allocator)
     }
@@ -270,12 +280,20 @@ impl DbRecord {
             }
             problems.extend(cell.result.iter().flat_map(oracle::faults));
         }
-        if let Some(first) = self.reference() {
-            for other in self.results().filter(|result| result.cell.role != Role::Driver) {
-                problems.extend(oracle::agreement(first, other).differences);
-            }
-        }
+        problems.extend(self.disagreements());
         problems
+    }
+
+    /// Where engines read other rows than the first one.
+    pub fn disagreements(&self) -> Vec<String> {
+        let Some(first) = self.reference() else { return Vec::new() };
+        let others = self.results().filter(|result| result.cell.role != Role::Driver);
+        others.flat_map(|other| oracle::agreement(first, other).differences).collect()
+    }
+
+    /// The planned cells with how they ended.
+    pub(crate) fn ends(&self) -> Vec<CellEnd> {
+        incomplete::with_planned(incomplete::ends(&self.cells), &self.plan.cells)
     }
 
     /// The result with which the others are compared.

@@ -12,10 +12,10 @@ use crate::adapter::codec::Ladder;
 use crate::adapter::settings::EngineSettings;
 use crate::engines::registry::own_format;
 use crate::report::better_of::{Group, against, groups};
-use crate::report::days;
 use crate::report::figures::figure;
 use crate::report::paired::Comparison;
 use crate::report::tables::{Align, Grid};
+use crate::report::{days, plural};
 use crate::run::store::ReportFile;
 use lithify_report::{Cell, Column, Table};
 
@@ -152,10 +152,6 @@ pub(crate) fn settings(result: &DbResult, plan: &DbPlan) -> String {
         machine.allocator,
     );
     text
-}
-
-pub(crate) fn plural(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// What the original prints of one run: settings, then each step's line, distribution and figures.

@@ -409,12 +409,6 @@ pub(crate) fn doubts(repeats: u64, foreign_percent: f64, believed: &str) -> Vec<
     doubts
 }
 
-/// How many cells count, where some do not.
-pub(crate) fn incomplete([valid, all]: [usize; 2]) -> Option<Finding> {
-    let text = format!("{valid} of {all} cells were measured and passed their checks.");
-    (valid < all).then(|| Finding::new(Outcome::Missed, "Incomplete", text))
-}
-
 /// Title, question and source of an experiment with a command of its own, by its name, and what a
 /// reader must know; nothing of one that is not part of the program.
 pub(crate) fn head_of(name: &str) -> (Report, Section) {

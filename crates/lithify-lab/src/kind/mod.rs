@@ -18,6 +18,7 @@
 
 pub mod choice;
 pub mod command;
+pub(crate) mod incomplete;
 pub mod planned;
 
 use std::path::Path;
@@ -170,13 +171,6 @@ pub struct Expanded<P> {
     pub plan: P,
     /// What is not and why, line by line.
     pub skipped: Vec<String>,
-}
-
-/// The fault of a run of which some cells did not come to a figure.
-pub(crate) fn incomplete(valid: usize, cells: usize) -> Option<String> {
-    let failed = cells - valid;
-    (failed > 0)
-        .then(|| format!("{failed} of {cells} cells failed or are void; see Checks in the report"))
 }
 
 /// The head of the records and plans of a kind.

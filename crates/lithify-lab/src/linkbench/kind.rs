@@ -36,7 +36,7 @@ impl Kind for LinkBench {
     }
 
     fn fault(record: &LinkBenchRecord) -> Option<String> {
-        incomplete(record.valid_cells(), record.plan.cells.len())
+        incomplete::fault(record.valid_cells(), record.plan.cells.len())
     }
 
     fn started_unix_s(record: &LinkBenchRecord) -> Option<u64> {

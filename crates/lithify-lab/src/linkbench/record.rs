@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{self, CellResult, CellSpec};
 use super::plan::Plan;
+use crate::kind::incomplete::{self, CellEnd};
 use crate::run::cells::{Entries, Entry};
 
 /// A cell of a run with what became of it.
@@ -56,6 +57,15 @@ impl LinkBenchRecord {
             phase.statistics_settled.raw = serde_json::Value::Null;
         }
         short
+    }
+
+    /// The planned cells with how they ended.
+    pub(crate) fn ends(&self) -> Vec<CellEnd> {
+        let measured = self
+            .cells
+            .iter()
+            .map(|cell| CellEnd::new(&cell.spec, cell.result.as_ref(), cell.failure.as_deref()));
+        incomplete::with_planned(measured.collect(), &self.plan.cells)
     }
 
     /// True when every cell was measured and passed its checks.

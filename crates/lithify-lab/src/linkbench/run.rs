@@ -6,7 +6,7 @@ use crate::adapter::EngineName;
 use crate::adapter::allocator::Allocator;
 use crate::experiment::DeviceSpeed;
 use crate::run::RunError;
-use crate::run::cells::{Cell, RunPlan};
+use crate::run::cells::{Cell, Part, RunPlan};
 use crate::run::estimate::Effort;
 use crate::run::file_system::FileSystemRequest;
 
@@ -19,6 +19,16 @@ impl Cell for CellSpec {
 
     fn engine(&self) -> EngineName {
         self.engine.clone()
+    }
+
+    fn part(&self) -> Part {
+        let name = format!("{} on {}", self.arm, self.engine);
+        match self.purpose {
+            Purpose::Measure => Part::Row(name),
+            Purpose::Control => Part::Control(name),
+            Purpose::Load => Part::Row(format!("{name}, load by {} threads", self.loaders)),
+            Purpose::Calibrate => Part::Driver,
+        }
     }
 
     fn allocator(&self) -> Result<Allocator, RunError> {

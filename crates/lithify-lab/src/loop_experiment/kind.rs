@@ -40,7 +40,7 @@ impl Kind for LoopExperiments {
     }
 
     fn fault(record: &LoopRecord) -> Option<String> {
-        incomplete(record.valid_cells(), record.plan.cells.cells.len())
+        incomplete::fault(record.valid_cells(), record.plan.cells.cells.len())
     }
 
     fn started_unix_s(record: &LoopRecord) -> Option<u64> {

@@ -10,6 +10,7 @@ use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Amplification, Course, LatencyRow, Published, claims, outcome};
 use crate::keyvalue::benchmark::Benchmark;
+use crate::kind::incomplete;
 use crate::loop_experiment::figures::{Figures, column_value};
 use crate::loop_experiment::{LoopRecord, report};
 use crate::report::figures::Spread;
@@ -110,11 +111,10 @@ impl<'a> Page<'a> {
     fn summary(&self) -> Vec<Finding> {
         let judged = &self.judged;
         let outcomes = judged.items.iter().map(|item| outcome(item.comparison.as_ref()));
-        let mut findings = claims(outcomes.zip(report::sentences(judged)).collect());
+        let mut findings = incomplete::findings(&self.record.run.ends());
+        findings.extend(claims(outcomes.zip(report::sentences(judged)).collect()));
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
-        let cells = [self.record.valid_cells(), self.record.plan.cells.cells.len()];
-        findings.extend(parts::incomplete(cells));
         findings
     }
 

@@ -29,7 +29,7 @@ impl Kind for Pages {
 
     fn fault(record: &PagesRecord) -> Option<String> {
         let failed = record.cells.iter().filter(|cell| cell.failure.is_some()).count();
-        incomplete(record.cells.len() - failed, record.cells.len())
+        incomplete::fault(record.cells.len() - failed, record.cells.len())
     }
 
     fn started_unix_s(record: &PagesRecord) -> Option<u64> {

@@ -36,9 +36,10 @@ use crate::adapter::EngineName;
 use crate::adapter::codec::Codec;
 use crate::experiment::file_system::FileSystemSpec;
 use crate::keyvalue::entries::Values;
+use crate::kind::incomplete::{self, CellEnd};
 use crate::meter::machine::Machine;
 use crate::random::Random;
-use crate::run::cells::{Cell, Entries, Entry, RunPlan};
+use crate::run::cells::{Cell, Entries, Entry, Part, RunPlan};
 use crate::run::dropping::DropFigures;
 use crate::run::estimate::Effort;
 use crate::run::file_system::{self, FileSystemRequest};
@@ -121,6 +122,10 @@ impl Cell for Place {
 
     fn engine(&self) -> EngineName {
         EngineName::lithify()
+    }
+
+    fn part(&self) -> Part {
+        Part::Row(format!("{} on {}", self.layout.name(), self.file_system))
     }
 
     fn alike(&self) -> String {
@@ -292,6 +297,23 @@ impl PagesRecord {
             cells: entries.cells.iter().map(cell).collect(),
             interrupted: entries.interrupted,
         }
+    }
+}
+
+impl PagesRecord {
+    /// The planned cells with how they ended.
+    pub(crate) fn ends(&self) -> Vec<CellEnd> {
+        let plan = PagesPlan::new(self.spec.clone());
+        let end = |of: &PagesCell| {
+            let (file_system, layout) = (of.file_system.clone(), of.layout);
+            let place = Place { spec: self.spec.clone(), repeat: of.repeat, file_system, layout };
+            let problem = match &of.figures {
+                Some(_) => None,
+                None => Some(of.failure.clone().unwrap_or_default()),
+            };
+            CellEnd { id: place.id(), part: place.part(), problem }
+        };
+        incomplete::with_planned(self.cells.iter().map(end).collect(), &plan.cells)
     }
 }
 

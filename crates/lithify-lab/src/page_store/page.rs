@@ -2,6 +2,7 @@
 
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
+use crate::kind::incomplete;
 use crate::page_store::report::{
     DropRatio, NOTES, columns, drop_ratios, drops, published, spread, writes,
 };
@@ -70,11 +71,8 @@ fn summary(record: &PagesRecord) -> Vec<Finding> {
         );
         (outcome(ratio.measured.as_ref()), text)
     };
-    let mut findings = claims(drop_ratios(record).iter().map(judge).collect());
-    let measured = record.cells.iter().filter(|cell| cell.figures.is_some()).count();
-    let spec = &record.spec;
-    let planned = spec.file_systems.len() * spec.layouts.len() * spec.repeats as usize;
-    findings.extend(parts::incomplete([measured, planned]));
+    let mut findings = incomplete::findings(&record.ends());
+    findings.extend(claims(drop_ratios(record).iter().map(judge).collect()));
     findings
 }
 

@@ -33,7 +33,7 @@ impl Kind for Policies {
             Some(problem) => format!("{text}; the first: {problem}"),
             None => text,
         };
-        let missing = incomplete(valid, record.planned as usize).map(first);
+        let missing = incomplete::fault(valid, record.planned as usize).map(first);
         missing.or_else(|| record.disagreements.first().cloned())
     }
 

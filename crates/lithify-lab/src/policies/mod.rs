@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::EngineName;
 use crate::meter::machine::Machine;
 use crate::run::RunError;
-use crate::run::cells::{Cell, Entries, RunPlan};
+use crate::run::cells::{Cell, Entries, Part, RunPlan};
 use crate::run::estimate::Effort;
 use prices::{PRESETS, Preset};
 use rows::DataSet;
@@ -219,6 +219,11 @@ impl Cell for PolicyCell {
 
     fn alike(&self) -> String {
         self.place()
+    }
+
+    fn part(&self) -> Part {
+        let preset = self.preset.map_or(String::new(), |preset| format!(", {}", preset.name()));
+        Part::Row(format!("{} on {}{preset}", self.arm.name, self.place()))
     }
 
     fn effort(&self) -> Effort {

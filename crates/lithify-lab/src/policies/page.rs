@@ -8,6 +8,7 @@ use lithify_report::{Answer, Block, Finding, Outcome, Report, Section, Spread, T
 
 use super::prices::{Bill, PRESETS, Preset};
 use super::{PolicyRecord, PolicyResult};
+use crate::kind::incomplete;
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 
@@ -84,10 +85,11 @@ impl Costs {
 /// The report of a record.
 pub fn report(record: &PolicyRecord) -> Report {
     let costs = Costs::of(record);
+    let lacking = incomplete::findings(&incomplete::ends(&record.entries.cells));
     let sections =
         vec![overview(&costs), lost(&costs), cells(&costs), measured(record), checks(record)];
     Report {
-        answer: Answer { found: findings(&costs), ..Answer::default() },
+        answer: Answer { found: [lacking, findings(&costs)].concat(), ..Answer::default() },
         title: "Policies of compression at a user's prices".to_owned(),
         context: format!("{} cells measured", record.entries.results().count()),
         question:

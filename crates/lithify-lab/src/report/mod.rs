@@ -21,5 +21,10 @@ pub mod tables;
 
 /// `1 repeat`, `3 repeats`.
 pub(crate) fn repeats(count: u64) -> String {
-    if count == 1 { "1 repeat".to_owned() } else { format!("{count} repeats") }
+    plural(count, "repeat")
+}
+
+/// `1 step`, `3 steps`.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -10,7 +10,7 @@
 //!
 //! Threads: everything belongs to the caller's. Does not know what a cell measures.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -32,6 +32,27 @@ use crate::adapter::allocator::Allocator;
 use crate::engines::registry;
 use crate::experiment::{DeviceSpeed, WorkloadKind};
 
+/// What a cell is to the verdicts of its run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A repeat of a row of the tables, which has this name.
+    Row(String),
+    /// The row of this name measured once more, to see the noise.
+    Control(String),
+    /// The driver alone.
+    Driver,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Row(name) => f.write_str(name),
+            Part::Control(name) => write!(f, "A/A control of {name}"),
+            Part::Driver => f.write_str("driver alone"),
+        }
+    }
+}
+
 /// One measurement, described by everything that can change its figures. What it does not say of its
 /// conditions is as the machine has it.
 pub trait Cell: Clone + Debug + Serialize + DeserializeOwned {
@@ -47,6 +68,11 @@ pub trait Cell: Clone + Debug + Serialize + DeserializeOwned {
     /// The name that it shares with the cells whose times are like its own.
     fn alike(&self) -> String {
         self.engine().to_string()
+    }
+
+    /// What it is to the verdicts.
+    fn part(&self) -> Part {
+        Part::Row(self.alike())
     }
 
     /// Where its process gets its memory from.

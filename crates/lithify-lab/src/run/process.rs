@@ -80,11 +80,18 @@ pub(crate) fn run_job(
     progress: &mut dyn FnMut(&ProgressLine),
 ) -> Result<JobEnd, RunError> {
     let child = start(program, job, log_path)?;
-    Ok(match listen(child, interrupt, progress) {
+    let mut stage = None;
+    let mut heard = |line: &ProgressLine| {
+        stage = Some(line.stage.clone());
+        progress(line);
+    };
+    let end = listen(child, interrupt, &mut heard);
+    Ok(match end {
         ChildEnd::Interrupted => JobEnd::Interrupted,
         ChildEnd::Ended(status) if status.success() => JobEnd::Succeeded,
         ChildEnd::Ended(status) => {
-            JobEnd::Failed(format!("{}{}", describe(status), last_words(log_path)))
+            let stage = stage.map_or_else(String::new, |stage| format!(" in {stage}"));
+            JobEnd::Failed(format!("{}{stage}{}", describe(status), last_words(log_path)))
         }
         ChildEnd::GivenUp(why) => JobEnd::Failed(format!("{why}{}", last_words(log_path))),
     })

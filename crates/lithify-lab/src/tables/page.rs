@@ -6,6 +6,7 @@ use crate::experiment::tables::{TableArm, TableColumn, UpdateMode};
 use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
+use crate::kind::incomplete;
 use crate::report::figures::Spread;
 use crate::report::repeats;
 use crate::run::cells::Run;
@@ -89,7 +90,10 @@ impl<'a> Page<'a> {
     fn summary(&self) -> Vec<Finding> {
         let claimed = &self.claimed;
         let outcomes = claimed.items.iter().map(|item| outcome(item.comparison.as_ref()));
-        let mut findings = claims(outcomes.zip(report::sentences(claimed)).collect());
+        let ends = incomplete::ends(&self.run.entries.cells);
+        let ends = incomplete::with_planned(ends, &self.run.plan.cells);
+        let mut findings = incomplete::findings(&ends);
+        findings.extend(claims(outcomes.zip(report::sentences(claimed)).collect()));
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
         let skipped = &self.run.plan.skipped;
         if !skipped.is_empty() {
@@ -97,8 +101,6 @@ impl<'a> Page<'a> {
             let text = format!("{} arms or tables: {}.", skipped.len(), lines.join("; "));
             findings.push(Finding::new(Outcome::Note, "Left out", text));
         }
-        let cells = [self.run.valid_cells(), self.run.plan.cells.len()];
-        findings.extend(parts::incomplete(cells));
         findings
     }
 

@@ -13,7 +13,7 @@ use crate::experiment::tables::UpdateMode;
 use crate::meter::PhaseUsage;
 use crate::meter::machine::Machine;
 use crate::meter::space::DirectorySize;
-use crate::run::cells::Cell;
+use crate::run::cells::{Cell, Part};
 use crate::run::estimate::Effort;
 use crate::run::file_system::{CellFileSystem, FileSystemRequest};
 
@@ -229,6 +229,10 @@ impl Cell for TableCell {
 
     fn engine(&self) -> EngineName {
         self.engine.clone()
+    }
+
+    fn part(&self) -> Part {
+        Part::Row(format!("{} on {}, {}", self.arm, self.engine, self.table))
     }
 
     fn file_system(&self) -> Option<FileSystemRequest> {

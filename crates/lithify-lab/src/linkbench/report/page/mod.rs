@@ -7,6 +7,7 @@ use crate::html::parts::{
     Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
 };
 use crate::html::{caveats, parts};
+use crate::kind::incomplete;
 use crate::linkbench::cell::{CellResult, PhaseResult, Purpose};
 use crate::linkbench::record::LinkBenchRecord;
 use crate::linkbench::report::figures::{
@@ -131,7 +132,9 @@ impl Page<'_> {
         let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
         let claims = claims(outcomes.zip(headlines::sentences(judged)).collect());
         let (tally, claims) = claims.split_at(claims.len().min(1));
-        let mut findings = [tally, self.directions().as_slice()].concat();
+        let mut findings = incomplete::findings(&self.record.ends());
+        findings.extend_from_slice(tally);
+        findings.extend(self.directions());
         let pairs = judged.pairs.iter();
         let cells: Vec<floors::Cell> =
             pairs.flat_map(|(pair, lines)| pairs::floors(&self.figures, pair, lines)).collect();
@@ -155,8 +158,6 @@ impl Page<'_> {
             let text = format!("Failed a gate of the scale: {}.", failed.join(", "));
             findings.push(Finding::new(Outcome::Note, "Gates", text));
         }
-        let cells = [self.record.valid_cells(), self.record.plan.cells.len()];
-        findings.extend(parts::incomplete(cells));
         findings
     }
 
