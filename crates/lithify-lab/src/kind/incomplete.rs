@@ -11,7 +11,7 @@ use crate::report::plural;
 use crate::run::cells::{Cell, Entry, Part};
 
 /// So many rows of the tables are named that lack cells; of the others the number is said.
-const NAMED_MAX: usize = 3;
+const NAMED_MAX: usize = 2;
 
 /// Characters of a reason that the answer quotes; the whole reason is under the checks.
 const REASON_CHARS: usize = 120;
@@ -24,6 +24,8 @@ pub(crate) struct CellEnd {
     pub part: Part,
     /// Why it counts in no figure; `None` when it counts.
     pub problem: Option<String>,
+    /// It was not measured, nor tried as far as is kept.
+    pub is_absent: bool,
 }
 
 impl CellEnd {
@@ -37,7 +39,8 @@ impl CellEnd {
             Some(result) => C::faults(result).into_iter().next(),
             None => Some(failure.unwrap_or("it has no result").to_owned()),
         };
-        CellEnd { id: cell.id(), part: cell.part(), problem }
+        let is_absent = result.is_none() && failure.is_none();
+        CellEnd { id: cell.id(), part: cell.part(), problem, is_absent }
     }
 }
 
@@ -71,21 +74,39 @@ pub(crate) fn findings(ends: &[CellEnd]) -> Vec<Finding> {
         return Vec::new();
     }
     let text = format!("{valid} of {} cells were measured and passed their checks.", ends.len());
-    let mut findings = vec![Finding::new(Outcome::Missed, "Incomplete", text)];
+    let missed = |tag: &str, text: String| Finding::new(Outcome::Missed, tag, text);
+    let mut findings = vec![missed("Incomplete", text)];
+    let failed = parts(ends.iter().filter(|end| !end.is_absent && end.problem.is_some()));
+    let named = failed.iter().take(NAMED_MAX);
+    findings.extend(named.map(|part| missed("Lacking", lacking(part, ends))));
+    if failed.len() > NAMED_MAX {
+        let others = plural((failed.len() - NAMED_MAX) as u64, "row");
+        findings.push(missed("Lacking", format!("{others} more; see Checks.")));
+    }
+    let absent = || ends.iter().filter(|end| end.is_absent);
+    let rows = parts(absent());
+    if !rows.is_empty() {
+        let names: Vec<String> = rows.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+        let others = match rows.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            others => format!(" and {} more", plural(others as u64, "row")),
+        };
+        let cells = plural(absent().count() as u64, "cell");
+        let text = format!("{cells} without a result: {}{others}.", names.join("; "));
+        findings.push(missed("Lacking", text));
+    }
+    findings
+}
+
+/// What cells are to the verdicts, each once.
+fn parts<'a>(ends: impl Iterator<Item = &'a CellEnd>) -> Vec<&'a Part> {
     let mut parts: Vec<&Part> = Vec::new();
-    for end in ends.iter().filter(|end| end.problem.is_some()) {
+    for end in ends {
         if !parts.contains(&&end.part) {
             parts.push(&end.part);
         }
     }
-    let named = parts.iter().take(NAMED_MAX);
-    findings
-        .extend(named.map(|part| Finding::new(Outcome::Missed, "Lacking", lacking(part, ends))));
-    if let Some(others) = parts.len().checked_sub(NAMED_MAX).filter(|others| *others > 0) {
-        let text = format!("{} more; see Checks.", plural(others as u64, "row"));
-        findings.push(Finding::new(Outcome::Missed, "Lacking", text));
-    }
-    findings
+    parts
 }
 
 /// What one part of a run lacks: its first cell that does not count, why, and what follows.
@@ -128,7 +149,8 @@ mod tests {
     use super::*;
 
     fn end(id: &str, part: Part, problem: Option<&str>) -> CellEnd {
-        CellEnd { id: id.to_owned(), part, problem: problem.map(str::to_owned) }
+        let is_absent = problem == Some("absent");
+        CellEnd { id: id.to_owned(), part, problem: problem.map(str::to_owned), is_absent }
     }
 
     fn texts(ends: &[CellEnd]) -> Vec<String> {
@@ -149,19 +171,29 @@ mod tests {
             end("a-r1", row("a"), Some("killed by SIGKILL")),
             end("b-r0", row("b"), Some(&long)),
             end("b-r1", row("b"), Some("exit code 2")),
-            end("a-control-r0", Part::Control("a".to_owned()), Some("it has no result")),
             end("driver", Part::Driver, Some("exit code 3")),
+            end("c-r0", row("c"), Some("absent")),
+            end("c-r1", row("c"), Some("absent")),
         ]);
-        assert_eq!(found[0], "1 of 6 cells were measured and passed their checks.");
+        assert_eq!(found[0], "1 of 7 cells were measured and passed their checks.");
         let first = "a, cell a-r1: killed by SIGKILL. Its verdicts rest on 1 of 2 repeats.";
         assert_eq!(found[1], first);
         let whole = "2 of its 2 cells lack. No verdict is on it.";
         assert!(found[2].ends_with(whole) && found[2].chars().count() < 220, "{}", found[2]);
+        assert_eq!(found[3..], ["1 row more; see Checks.", "2 cells without a result: c."]);
+    }
+
+    #[test]
+    fn a_lost_control_leaves_the_row() {
+        let control = Part::Control("a".to_owned());
+        let found = texts(&[
+            end("a-r0", Part::Row("a".to_owned()), None),
+            end("a-control-r0", control, Some("it stood still")),
+        ]);
         assert_eq!(
-            found[3],
-            "A/A control of a, cell a-control-r0: it has no result. Verdicts on a rest on 0 of 1 A/A \
+            found[1],
+            "A/A control of a, cell a-control-r0: it stood still. Verdicts on a rest on 0 of 1 A/A \
              controls."
         );
-        assert_eq!(found[4], "1 row more; see Checks.");
     }
 }

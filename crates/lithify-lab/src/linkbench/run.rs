@@ -5,6 +5,7 @@ use super::plan::Plan;
 use crate::adapter::EngineName;
 use crate::adapter::allocator::Allocator;
 use crate::experiment::DeviceSpeed;
+use crate::report::plural;
 use crate::run::RunError;
 use crate::run::cells::{Cell, Part, RunPlan};
 use crate::run::estimate::Effort;
@@ -22,11 +23,16 @@ impl Cell for CellSpec {
     }
 
     fn part(&self) -> Part {
-        let name = format!("{} on {}", self.arm, self.engine);
+        let name = match self.arm == self.engine.name() {
+            true => self.arm.clone(),
+            false => format!("{} on {}", self.arm, self.engine),
+        };
         match self.purpose {
             Purpose::Measure => Part::Row(name),
             Purpose::Control => Part::Control(name),
-            Purpose::Load => Part::Row(format!("{name}, load by {} threads", self.loaders)),
+            Purpose::Load => {
+                Part::Row(format!("{name}, load by {}", plural(self.loaders, "thread")))
+            }
             Purpose::Calibrate => Part::Driver,
         }
     }

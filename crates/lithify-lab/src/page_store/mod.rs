@@ -311,7 +311,8 @@ impl PagesRecord {
                 Some(_) => None,
                 None => Some(of.failure.clone().unwrap_or_default()),
             };
-            CellEnd { id: place.id(), part: place.part(), problem }
+            let is_absent = of.figures.is_none() && of.failure.is_none();
+            CellEnd { id: place.id(), part: place.part(), problem, is_absent }
         };
         incomplete::with_planned(self.cells.iter().map(end).collect(), &plan.cells)
     }
