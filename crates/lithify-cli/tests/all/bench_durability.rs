@@ -23,8 +23,8 @@ fn every_promise_is_tried_and_reported() {
         report.lines().filter(|line| line.starts_with(begin)).collect()
     };
     for mode in ["none", "buffered", "interval", "sync"] {
-        // Two crashes; the commits in a chart and two tables.
-        assert_eq!(rows(&format!("{mode} ")).len(), 2 + 3, "{mode}: {report}");
+        // Two crashes in two tables; the commits in a chart and two tables.
+        assert_eq!(rows(&format!("{mode} ")).len(), 4 + 3, "{mode}: {report}");
     }
     let lost = |mode: &str, crash: &str| {
         let counts = rows(&format!("{mode}, {crash}")).into_iter();

@@ -1,6 +1,6 @@
 //! The page of what crashes take and what commits cost.
 
-use crate::durability::report::{commits, loss, losses, promise};
+use crate::durability::report::{commits, crashes, loss, losses, promise};
 use crate::durability::{
     CommitFigures, Crash, DurabilityRecord, INTERVAL_MS, Loss, LossFigures, Mode, crash_name,
 };
@@ -185,8 +185,14 @@ impl Page<'_> {
         if self.record.losses.is_empty() {
             return section;
         }
-        let caption = "What crashes took, in all";
-        section.with_all(plot).with(Table::new(caption, losses(&self.record.losses)))
+        let lost = "Commits that crashes took, in all; the oldest lost one by its age at the crash";
+        let counted = "Crashes, how many lost something and how much at most, and the time to open \
+                       the database after them";
+        let figures = &self.record.losses;
+        section
+            .with_all(plot)
+            .with(Table::new(lost, losses(figures)))
+            .with(Table::new(counted, crashes(figures)))
     }
 
     fn commits(&self) -> Section {

@@ -33,37 +33,54 @@ pub fn line(figures: &LossFigures) -> String {
     )
 }
 
-/// What crashes took, by mode and crash.
+/// What crashes took, by mode and crash. Its cells are short: on a screen every mode has its rows.
 pub(crate) fn losses(losses: &[LossFigures]) -> Grid {
     let columns = [
         ("mode", Align::Left),
         ("crash", Align::Left),
         ("promised", Align::Left),
-        ("crashes", Align::Right),
-        ("acknowledged", Align::Right),
-        ("of them lost", Align::Left),
-        ("lost after it was seen", Align::Left),
-        ("oldest lost, ms", Align::Right),
-        ("recovery, ms", Align::Right),
-        ("at most", Align::Right),
+        ("acknowledged, lost", Align::Right),
+        ("seen, lost", Align::Right),
+        ("oldest lost ms", Align::Right),
     ];
     let row = |figures: &LossFigures| {
         vec![
             figures.mode.name().to_owned(),
             crash_name(figures.crash).to_owned(),
             promise(figures.mode, figures.crash),
-            figures.crashes.to_string(),
-            figures.acknowledged.to_string(),
-            loss(&figures.acknowledged_lost),
-            loss(&figures.visible_lost),
+            figures.acknowledged_lost.commits.to_string(),
+            figures.visible_lost.commits.to_string(),
             match figures.crash {
                 // Nobody outlives a kill who could have kept the times.
                 Crash::ProcessEnd => "-".to_owned(),
                 Crash::PowerCut => figure(figures.oldest_lost_ms),
             },
-            figure(figures.recovery_ms[0]),
-            figure(figures.recovery_ms[1]),
         ]
+    };
+    Grid::new(&columns, losses.iter().map(row).collect())
+}
+
+/// How many crashes there were, how many took something, and how long opening took after them.
+pub(crate) fn crashes(losses: &[LossFigures]) -> Grid {
+    let columns = [
+        ("mode", Align::Left),
+        ("crash", Align::Left),
+        ("crashes", Align::Right),
+        ("acknowledged", Align::Right),
+        ("with acknowledged lost", Align::Right),
+        ("most in one", Align::Right),
+        ("with seen lost", Align::Right),
+        ("most seen in one", Align::Right),
+        ("recovery ms", Align::Right),
+        ("longest ms", Align::Right),
+    ];
+    let row = |figures: &LossFigures| {
+        let of = |loss: &Loss| [loss.crashes.to_string(), loss.commits_max.to_string()];
+        let names = [figures.mode.name().to_owned(), crash_name(figures.crash).to_owned()];
+        let counts = [figures.crashes, figures.acknowledged].map(|count| count.to_string());
+        let lost = [&figures.acknowledged_lost, &figures.visible_lost].map(of);
+        let recovery = figures.recovery_ms.map(figure);
+        names.into_iter().chain(counts).chain(lost.into_iter().flatten()).chain(recovery).collect()
     };
     Grid::new(&columns, losses.iter().map(row).collect())
 }

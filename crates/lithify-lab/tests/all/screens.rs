@@ -24,8 +24,12 @@ fn records() -> Vec<(String, PathBuf)> {
 }
 
 fn screen(path: &Path) -> String {
+    screen_of(path, COLUMNS)
+}
+
+fn screen_of(path: &Path, width: usize) -> String {
     let record = AnyRecord::read(path).expect("is a record");
-    let options = Options { width: COLUMNS, full: false, color: false };
+    let options = Options { width, full: false, color: false };
     text::render(&kinds::report(&record), options)
 }
 
@@ -49,6 +53,17 @@ fn the_first_question_is_answered_on_one_screen() {
     assert!(head.contains("published") && head.ends_with("verdict"), "{head}");
     assert!(heads.next().is_none(), "one table: {screen}");
     assert_eq!(screen.matches("/ zlib-1 ").count(), 10, "a line for each claim: {screen}");
+}
+
+/// The answer of this one is its rows: each mode under each crash.
+#[test]
+fn no_row_of_durability_is_hidden_on_80_columns_and_more() {
+    for width in 80..=160 {
+        let screen = screen_of(&results().join("durability-lithify.json.zst"), width);
+        let is_row = |line: &&str| line.contains(" process") || line.contains(" power cut");
+        let rows = screen.lines().skip_while(|line| !line.starts_with("──")).filter(is_row);
+        assert_eq!(rows.count(), 8, "{width} columns:\n{screen}");
+    }
 }
 
 #[test]
