@@ -82,7 +82,7 @@ impl<'a> Page<'a> {
         };
         let ends: Vec<CellEnd> = self.record.cells.iter().map(ends).collect();
         let mut findings = incomplete::findings(&ends);
-        findings.extend(claims(judged));
+        findings.extend(claims(1, judged));
         for workload in Workload::ALL {
             findings.extend(formulas(workload, &self.of(workload)));
         }

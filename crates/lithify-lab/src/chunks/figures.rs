@@ -104,9 +104,18 @@ impl ArmFigures {
 
 /// The arms of an engine that were measured and count, in the order of the tables.
 pub fn of_engine(run: &Run<ChunkPlan>, engine: &EngineName) -> Vec<ArmFigures> {
+    arms(run, |cell| cell.engine == *engine)
+}
+
+/// The same, in one repeat alone.
+pub fn of_repeat(run: &Run<ChunkPlan>, engine: &EngineName, repeat: u64) -> Vec<ArmFigures> {
+    arms(run, |cell| cell.engine == *engine && cell.repeat == repeat)
+}
+
+fn arms(run: &Run<ChunkPlan>, is_wanted: impl Fn(&ChunkCell) -> bool) -> Vec<ArmFigures> {
     let arms = run.plan.experiment.arms().into_iter();
     arms.filter_map(|arm| {
-        let is = |cell: &ChunkCell| cell.engine == *engine && cell.arm() == arm;
+        let is = |cell: &ChunkCell| is_wanted(cell) && cell.arm() == arm;
         let outcomes: Vec<&ChunkOutcome> =
             run.entries.results().filter(|outcome| is(&outcome.cell)).collect();
         ArmFigures::of(arm, &outcomes)

@@ -10,7 +10,6 @@ use crate::html::caveats::caveats;
 use crate::html::parts;
 use crate::html::parts::claims;
 use crate::kind::incomplete;
-use crate::report::compare::REPEATS_WANTED;
 use crate::report::figures::{Spread, figure};
 use crate::report::repeats;
 use crate::run::cells::Run;
@@ -85,19 +84,14 @@ impl Page<'_> {
     fn summary(&self) -> Vec<Finding> {
         let mut judged = Vec::new();
         for (engine, figures) in &self.engines {
-            for (verdict, text) in report::findings(self.run, figures) {
-                let outcome = match verdict {
-                    Some(verdict) if verdict.held => Outcome::Met,
-                    Some(_) => Outcome::Missed,
-                    None => Outcome::Undecided,
-                };
-                judged.push((outcome, format!("{engine}: {text}.")));
+            for (verdict, text) in report::findings(self.run, engine, figures) {
+                judged.push((parts::verdict(verdict), format!("{engine}: {text}.")));
             }
         }
         let ends = incomplete::ends(&self.run.entries.cells);
         let ends = incomplete::with_planned(ends, &self.run.plan.cells);
         let mut findings = incomplete::findings(&ends);
-        findings.extend(claims(judged));
+        findings.extend(claims(self.run.plan.sizes.repeats, judged));
         findings.extend(self.engines.iter().filter_map(|(engine, _)| self.best(engine)));
         findings.extend(self.run.plan.skipped.iter().map(|line| {
             Finding::new(Outcome::Note, "Left out", format!("{}.", line.trim_end_matches('.')))
@@ -108,8 +102,7 @@ impl Page<'_> {
     /// What cannot be said, and why.
     fn unknown(&self) -> Vec<String> {
         let foreign = report::foreign_percent(self.run);
-        // An arm is flushed and scanned many times in its one cell.
-        parts::doubts(REPEATS_WANTED, foreign, "sizes")
+        parts::doubts(self.run.plan.sizes.repeats, foreign, "sizes")
     }
 
     /// The arms of an engine that nothing else beats in both size and CPU.

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::figures::{ArmFigures, MeanAndDeviation};
-use super::findings::{Verdict, judge};
+use super::figures::{ArmFigures, MeanAndDeviation, of_repeat};
+use super::findings::judge;
 use super::plan::ChunkPlan;
 use super::spec::ChunkOutcome;
 use crate::adapter::EngineName;
 use crate::experiment::chunks::Finding;
 use crate::report::card::machine_lines;
-use crate::report::compare::FOREIGN_PERCENT_MAX;
+use crate::report::compare::{self, FOREIGN_PERCENT_MAX};
 use crate::report::figures::{figure, figure_or_dash};
 use crate::report::repeats;
 use crate::report::tables::{Align, Grid};
@@ -183,17 +183,32 @@ pub(crate) fn checks(run: &Run<ChunkPlan>) -> Vec<String> {
     lines
 }
 
-/// Every finding with what the figures say about it, if they do, and in words.
+/// Every finding with what the repeats of an engine say about it, if they do, and in words.
 pub(crate) fn findings(
     run: &Run<ChunkPlan>,
+    engine: &EngineName,
     figures: &[ArmFigures],
-) -> Vec<(Option<Verdict>, String)> {
+) -> Vec<(Option<compare::Verdict>, String)> {
+    let repeats = (0..run.plan.sizes.repeats).map(|repeat| of_repeat(run, engine, repeat));
+    let repeats: Vec<Vec<ArmFigures>> = repeats.collect();
     let tell = |finding: &Finding| {
-        let (claim, verdict) = (&finding.claim, judge(finding.check, figures));
-        let told = match &verdict {
+        let found = |figures: &Vec<ArmFigures>| judge(finding.check, figures);
+        let holds: Vec<bool> = repeats.iter().filter_map(found).map(|found| found.held).collect();
+        let (claim, verdict) = (&finding.claim, compare::in_words(&holds));
+        let told = match judge(finding.check, figures) {
             None => format!("\"{claim}\": not measured here"),
-            Some(verdict) if verdict.held => format!("\"{claim}\": held ({})", verdict.figures),
-            Some(verdict) => format!("\"{claim}\": did not, because {}", verdict.figures),
+            Some(found) if found.held => format!("\"{claim}\": held ({})", found.figures),
+            Some(found) => format!("\"{claim}\": did not, because {}", found.figures),
+        };
+        let told = match verdict {
+            Some(compare::Verdict::NotSignificant) => {
+                let held = holds.iter().filter(|held| **held).count();
+                format!("{told}; it held in {held} of {} repeats", holds.len())
+            }
+            Some(compare::Verdict::DirectionOnly(_)) => {
+                format!("{told}: {}", compare::NO_VERDICT)
+            }
+            _ => told,
         };
         (verdict, told)
     };

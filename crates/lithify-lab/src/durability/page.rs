@@ -70,7 +70,9 @@ impl Page<'_> {
             let text = format!("Every promise was kept, over {crashes} crashes.");
             findings.push(Finding::new(Outcome::Met, "Promises", text));
         }
-        findings.extend(claims(self.claims()));
+        // Each crash is a repeat.
+        let repeats = self.record.losses.iter().map(|figures| figures.crashes).min();
+        findings.extend(claims(repeats.unwrap_or(0), self.claims()));
         findings.extend(self.price());
         findings
     }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::{Arm, Claim, Column, EngineSizes, Experiment, Scale, WorkloadKind};
 use crate::adapter::EngineName;
+use crate::statistics::verdicts::ROUNDS_MIN;
 
 /// An impossible value under a key.
 pub(super) struct Fault {
@@ -50,7 +51,22 @@ pub(super) fn check(experiment: &Experiment) -> Result<(), Fault> {
     check_series(experiment)?;
     check_ageing(experiment)?;
     check_drops(experiment)?;
-    check_headlines(experiment)
+    check_headlines(experiment)?;
+    let claims = experiment.headlines.len() + experiment.drops.len();
+    check_claims(claims, experiment.scales.values().map(|scale| scale.repeats))
+}
+
+/// Refuses claims that no scale can decide: a verdict rests on so many repeats.
+pub(super) fn check_claims(claims: usize, repeats: impl Iterator<Item = u64>) -> Result<(), Fault> {
+    let most = repeats.max().unwrap_or(0);
+    if claims == 0 || most >= ROUNDS_MIN as u64 {
+        return Ok(());
+    }
+    let what = format!(
+        "{claims} claims and no scale that decides them: repeats is {most} at most; one scale needs \
+         {ROUNDS_MIN}"
+    );
+    Err(fault("scale", what))
 }
 
 /// The largest number of a published experiment.

@@ -9,7 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_engines, check_id, check_kind, check_name, check_sizes, fault, in_range,
+    Fault, check_claims, check_engines, check_id, check_kind, check_name, check_sizes, fault,
+    in_range,
 };
 use super::{Caveats, EngineSizes, ExperimentError, Source, WorkloadKind, parse};
 use crate::adapter::EngineName;
@@ -213,7 +214,8 @@ fn check(experiment: &ChunkExperiment) -> Result<(), Fault> {
     for (name, scale) in &experiment.scales {
         check_scale(name, scale)?;
     }
-    Ok(())
+    let repeats = experiment.scales.values().map(|scale| scale.repeats);
+    check_claims(experiment.findings.len(), repeats)
 }
 
 /// Refuses a list in which there is nothing, or something twice.

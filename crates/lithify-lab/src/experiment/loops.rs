@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_arms, check_engines, check_id, check_kind, check_name, check_plain_arms,
-    check_ratio, check_sizes, check_width, fault, in_range, known_arm,
+    Fault, check_arms, check_claims, check_engines, check_id, check_kind, check_name,
+    check_plain_arms, check_ratio, check_sizes, check_width, fault, in_range, known_arm,
 };
 use super::{
     Arm, Caveats, EngineSizes, ExperimentError, PublishedRow, SharedSettings, Source, WorkloadKind,
@@ -341,7 +341,8 @@ fn check(experiment: &LoopExperiment) -> Result<(), Fault> {
         let value = |arm| experiment.published_value(headline.test, headline.column, arm);
         check_ratio(&key, headline.published, value(&headline.arm), value(&headline.base))?;
     }
-    Ok(())
+    let repeats = experiment.scales.values().map(|scale| scale.repeats);
+    check_claims(experiment.headlines.len(), repeats)
 }
 
 fn check_workload(workload: &LoopWorkload) -> Result<(), Fault> {

@@ -10,8 +10,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::check::{
-    Fault, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes, fault,
-    in_range,
+    Fault, check_claims, check_engines, check_id, check_kind, check_name, check_ratio, check_sizes,
+    fault, in_range,
 };
 use super::file_system::FileSystemSpec;
 use super::{Caveats, EngineSizes, ExperimentError, Source, WorkloadKind, parse};
@@ -439,7 +439,8 @@ fn check(experiment: &TableExperiment) -> Result<(), Fault> {
         known_arm(experiment, &format!("{key}.base"), &headline.base)?;
         check_ratio(&key, headline.published, None, None)?;
     }
-    Ok(())
+    let repeats = experiment.scales.values().map(|scale| scale.repeats);
+    check_claims(experiment.headlines.len(), repeats)
 }
 
 fn check_workload(workload: &TableWorkload) -> Result<(), Fault> {

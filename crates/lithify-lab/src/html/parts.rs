@@ -204,7 +204,12 @@ pub(crate) struct Published {
 
 /// How a claim came out.
 pub(crate) fn outcome(measured: Option<&compare::Comparison>) -> Outcome {
-    match measured.map(|measured| measured.verdict) {
+    verdict(measured.map(|measured| measured.verdict))
+}
+
+/// How a verdict came out; what was not measured is not decided.
+pub(crate) fn verdict(verdict: Option<compare::Verdict>) -> Outcome {
+    match verdict {
         Some(compare::Verdict::Confirmed(_)) => Outcome::Met,
         Some(compare::Verdict::Contradicted) => Outcome::Missed,
         Some(compare::Verdict::NotSignificant | compare::Verdict::DirectionOnly(_)) | None => {
@@ -356,11 +361,21 @@ pub(crate) fn missed(cells: &[Cell]) -> Vec<Finding> {
     std::iter::once(counts).chain(sentences).collect()
 }
 
-/// Claims with how they came out, those that did not hold first, and their count before them.
-pub(crate) fn claims(items: Vec<(Outcome, String)>) -> Vec<Finding> {
+/// Claims with how they came out, those that did not hold first, and their count before them. Here
+/// alone fewer repeats than verdicts need become directions, whoever judged.
+pub(crate) fn claims(repeats: u64, items: Vec<(Outcome, String)>) -> Vec<Finding> {
     if items.is_empty() {
         return Vec::new();
     }
+    let decides = repeats >= compare::REPEATS_WANTED;
+    let as_direction = |(outcome, text): (Outcome, String)| match outcome {
+        Outcome::Met | Outcome::Missed if !decides => {
+            let side = if outcome == Outcome::Met { "As published" } else { "Not as published" };
+            (Outcome::Undecided, format!("{text} {side}: {}.", compare::NO_VERDICT))
+        }
+        _ => (outcome, text),
+    };
+    let items: Vec<(Outcome, String)> = items.into_iter().map(as_direction).collect();
     let count = |wanted| items.iter().filter(|(outcome, _)| *outcome == wanted).count();
     let undecided = match count(Outcome::Undecided) {
         0 => String::new(),

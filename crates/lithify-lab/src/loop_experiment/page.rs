@@ -112,7 +112,10 @@ impl<'a> Page<'a> {
         let judged = &self.judged;
         let outcomes = judged.items.iter().map(|item| outcome(item.comparison.as_ref()));
         let mut findings = incomplete::findings(&self.record.run.ends());
-        findings.extend(claims(outcomes.zip(report::sentences(judged)).collect()));
+        findings.extend(claims(
+            self.record.plan.sizes.repeats,
+            outcomes.zip(report::sentences(judged)).collect(),
+        ));
         let note = |text: String| Finding::new(Outcome::Note, "Note", text);
         findings.extend(report::zeros(self.record, &self.figures).into_iter().map(note));
         findings

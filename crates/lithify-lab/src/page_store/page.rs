@@ -72,7 +72,7 @@ fn summary(record: &PagesRecord) -> Vec<Finding> {
         (outcome(ratio.measured.as_ref()), text)
     };
     let mut findings = incomplete::findings(&record.ends());
-    findings.extend(claims(drop_ratios(record).iter().map(judge).collect()));
+    findings.extend(claims(record.spec.repeats, drop_ratios(record).iter().map(judge).collect()));
     findings
 }
 

@@ -13,8 +13,11 @@ use super::paired::{self, NOT_SIGNIFICANT};
 use super::tables::Align;
 use crate::statistics::verdicts::{self, Judged, Scale};
 
-/// The repeats that a claim should rest on.
-pub(crate) const REPEATS_WANTED: u64 = 3;
+/// The fewest repeats that a claim can rest on: as many as verdicts need.
+pub(crate) const REPEATS_WANTED: u64 = verdicts::ROUNDS_MIN as u64;
+
+/// What stands behind a claim that fewer repeats have.
+pub(crate) const NO_VERDICT: &str = "a direction, no verdict";
 
 /// Most of the CPUs that other processes may take before the figures are doubted.
 pub(crate) const FOREIGN_PERCENT_MAX: f64 = 5.0;
@@ -97,6 +100,20 @@ pub fn claim(found: &paired::Comparison, published: f64) -> Comparison {
     };
     let medians = [found.first.median, found.other.median];
     Comparison { medians, judged: *judged, verdict }
+}
+
+/// What the repeats say of a claim in words, which each of them confirms or not by itself. Too few of
+/// them are a direction; where they do not agree it is not significant. `None` without any.
+pub fn in_words(holds: &[bool]) -> Option<Verdict> {
+    let all = holds.iter().all(|holds| *holds);
+    let verdict = match holds.len() {
+        0 => return None,
+        repeats if (repeats as u64) < REPEATS_WANTED => Verdict::DirectionOnly(all),
+        _ if all => Verdict::Confirmed(Size::AsPublished),
+        _ if holds.contains(&true) => Verdict::NotSignificant,
+        _ => Verdict::Contradicted,
+    };
+    Some(verdict)
 }
 
 /// Whether a measured ratio confirms "about equal".

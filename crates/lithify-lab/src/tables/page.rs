@@ -7,6 +7,7 @@ use crate::html::caveats::{basis, caveats};
 use crate::html::parts;
 use crate::html::parts::{Published, claims, outcome};
 use crate::kind::incomplete;
+use crate::report::compare::{NO_VERDICT, REPEATS_WANTED};
 use crate::report::figures::Spread;
 use crate::report::repeats;
 use crate::run::cells::Run;
@@ -93,7 +94,10 @@ impl<'a> Page<'a> {
         let ends = incomplete::ends(&self.run.entries.cells);
         let ends = incomplete::with_planned(ends, &self.run.plan.cells);
         let mut findings = incomplete::findings(&ends);
-        findings.extend(claims(outcomes.zip(report::sentences(claimed)).collect()));
+        findings.extend(claims(
+            self.run.plan.sizes.repeats,
+            outcomes.zip(report::sentences(claimed)).collect(),
+        ));
         findings.extend(self.run.plan.tables.iter().filter_map(|data| self.order(*data)));
         let skipped = &self.run.plan.skipped;
         if !skipped.is_empty() {
@@ -119,10 +123,10 @@ impl<'a> Page<'a> {
         let other: Vec<String> = of(ModeOrder::Other)
             .map(|arm| format!("{} {} ({} KB)", arm.engine, arm.arm, arm.figures()))
             .collect();
-        let is_one_run = self.run.plan.sizes.repeats == 1;
+        let is_direction = self.run.plan.sizes.repeats < REPEATS_WANTED;
         let (outcome, tag) = match (as_published, alike, other.len()) {
             (0, 0, 0) => return None,
-            _ if is_one_run => (Outcome::Undecided, "Undecided"),
+            _ if is_direction => (Outcome::Undecided, "Undecided"),
             (0, _, 0) => (Outcome::Undecided, "Undecided"),
             (_, _, 0) => (Outcome::Met, "Confirmed"),
             _ => (Outcome::Missed, "Contradicted"),
@@ -138,8 +142,8 @@ impl<'a> Page<'a> {
         if !other.is_empty() {
             text.push_str(&format!("; not in {}", other.join("; ")));
         }
-        if is_one_run {
-            text.push_str(": one run does not decide it");
+        if is_direction {
+            text.push_str(&format!(": {NO_VERDICT}"));
         }
         Some(Finding::new(outcome, tag, format!("{text}.")))
     }

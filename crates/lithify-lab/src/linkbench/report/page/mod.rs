@@ -130,7 +130,8 @@ impl Page<'_> {
     fn summary(&self) -> Vec<Finding> {
         let judged = &self.judged;
         let outcomes = judged.headlines.iter().map(|item| outcome(item.comparison.as_ref()));
-        let claims = claims(outcomes.zip(headlines::sentences(judged)).collect());
+        let claims =
+            claims(self.record.plan.repeats, outcomes.zip(headlines::sentences(judged)).collect());
         let (tally, claims) = claims.split_at(claims.len().min(1));
         let mut findings = incomplete::findings(&self.record.ends());
         findings.extend_from_slice(tally);
