@@ -73,7 +73,7 @@ fn an_arm_may_have_an_engine_and_codecs_of_its_own() {
     assert_eq!(cell("lithify-lz4").engine.name(), "lithify");
     let (a, b) = (&cell("rocksdb-lz4").settings, &cell("lithify-lz4").settings);
     assert_eq!((a, a.codec_small.to_string()), (b, "lz4".to_owned()));
-    assert_eq!(cell("rocksdb-none").settings.codec_small.to_string(), "none");
+    assert_eq!(cell("rocksdb-none-lz4-lz4").settings.codec_small.to_string(), "none");
     let all = plan(EngineName::null()).expect("expands");
     assert!(all.cells.iter().all(|cell| cell.engine == EngineName::null()));
 }
@@ -119,7 +119,7 @@ fn a_pair_with_a_control_measures_both_arms_twice() {
 #[test]
 fn an_arm_of_several_pairs_has_one_control() {
     let mut experiment = versus();
-    let (arm, base) = ("lithify-lz4".to_owned(), "rocksdb-none".to_owned());
+    let (arm, base) = ("lithify-lz4".to_owned(), "rocksdb-none-lz4-lz4".to_owned());
     experiment.pairs.push(Pair { arm, base, control: true });
     let choice = Choice { repeats: Some(1), ..Choice::default() };
     let plan = Plan::expand(&experiment, &EngineName::lithify(), &choice, "b").expect("expands");
@@ -137,10 +137,10 @@ fn arms_without_their_engine_are_left_out() {
     let skipped = leave_out_missing(&versus(), &EngineName::lithify(), &mut choice);
     let skipped = skipped.expect("some are there");
     assert_eq!(skipped.len(), 6, "{skipped:?}");
-    let line = "arm rocksdb-none is skipped: there is no engine \"rocksdb\"; there are: ";
+    let line = "arm rocksdb-none-lz4-lz4 is skipped: there is no engine \"rocksdb\"; there are: ";
     assert!(skipped[0].starts_with(line), "{skipped:?}");
     let left = choice.arms.take().expect("are named");
-    assert_eq!(left, ["lithify-none", "lithify-lz4", "lithify-zstd-1"]);
+    assert_eq!(left, ["lithify-none-lz4-lz4", "lithify-lz4", "lithify-zstd-1"]);
     choice.arms = Some(vec!["rocksdb-lz4".into()]);
     let error = leave_out_missing(&versus(), &EngineName::lithify(), &mut choice);
     assert!(error.expect_err("nothing is left").0.starts_with("arm rocksdb-lz4 is skipped"));

@@ -2,6 +2,7 @@
 
 mod clients;
 
+use crate::adapter::codec::Codec;
 use crate::experiment::{Column as Figure, Headline, Phase};
 use crate::html::parts::{
     Amplification, Course, LatencyRow, Published, Ratio, Stalls, claims, outcome,
@@ -134,6 +135,7 @@ impl Page<'_> {
             claims(self.record.plan.repeats, outcomes.zip(headlines::sentences(judged)).collect());
         let (tally, claims) = claims.split_at(claims.len().min(1));
         let mut findings = incomplete::findings(&self.record.ends());
+        findings.extend(self.misnamed());
         findings.extend_from_slice(tally);
         findings.extend(self.directions());
         let pairs = judged.pairs.iter();
@@ -160,6 +162,20 @@ impl Page<'_> {
             findings.push(Finding::new(Outcome::Note, "Gates", text));
         }
         findings
+    }
+
+    /// Arms that are named for no codec and have one at the bottom level, as older files named them.
+    fn misnamed(&self) -> Option<Finding> {
+        let ladder = |arm: &String| {
+            let cells = &self.record.plan.cells;
+            let cell = cells.iter().find(|cell| cell.arm == *arm)?;
+            let is_named_none = arm.split('-').next_back() == Some("none");
+            let ladder = cell.settings.ladder();
+            (is_named_none && ladder.bottom != Codec::NONE).then(|| format!("{arm} is {ladder}"))
+        };
+        let arms: Vec<String> = self.arms.iter().filter_map(ladder).collect();
+        let text = format!("Codecs of small, middle and bottom levels: {}.", arms.join("; "));
+        (!arms.is_empty()).then(|| Finding::new(Outcome::Note, "Arms", text))
     }
 
     /// How many ratios point as published, and what the first one is.
