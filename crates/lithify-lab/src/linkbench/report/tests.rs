@@ -38,7 +38,9 @@ fn figures_by_the_published_definitions() {
     assert_eq!(value(Column::McpuPerTransaction), Some(3_500.0));
     assert_eq!(value(Column::Size), Some(0.032));
     assert_eq!(value(Column::Rss), Some(0.05));
-    assert_eq!(value(Column::UpdateNode), Some(1.0));
+    // The original's bucket would be 1 ms.
+    let p99_us = value(Column::UpdateNode).map(|ms| (ms * 1e3).round());
+    assert_eq!(p99_us, Some(990.0));
     let mut without = result.query.clone();
     without.usage.device = None;
     without.latencies.clear();
