@@ -9,7 +9,7 @@ use super::judged::Judgements;
 use super::plan::DbRecord;
 
 use crate::adapter::EngineName;
-use crate::report::better_of::{Group, against, groups};
+use crate::report::better_of::{Group, against, groups, setting_of};
 use crate::report::figures::figure;
 use crate::report::tables::{Align, Grid};
 use lithify_report::Table;
@@ -78,11 +78,26 @@ fn grid(
     for arms in groups(engines).into_iter().filter(|arms| !arms.members.contains(&0)) {
         let cells = metrics.iter().map(|metric| {
             let best = hardest(&arms, metric);
-            best.map_or_else(|| "-".to_owned(), |best| cell(series, best, index, metric))
+            best.map_or_else(
+                || "-".to_owned(),
+                |best| named_cell(series, (best, &engines[best]), index, metric),
+            )
         });
         rows.push(std::iter::once(arms.title()).chain(cells).collect());
     }
     Grid::new(&columns, rows)
+}
+
+/// A figure with the arm that it is of, and not its ratio: the figure may be of any of them.
+fn named_cell(
+    series: &Series<'_>,
+    (engine, name): (usize, &EngineName),
+    index: usize,
+    metric: &Metric,
+) -> String {
+    let median = series.spread(engine, index, metric).map(|spread| figure(spread.median));
+    median
+        .map_or_else(|| "-".to_owned(), |median| format!("{median} ({})", setting_of(name.name())))
 }
 
 /// The place of the engine that is the unit.

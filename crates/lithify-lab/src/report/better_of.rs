@@ -21,6 +21,11 @@ pub fn engine_of(name: &str) -> &str {
     name.strip_suffix(EXPERT).unwrap_or(name)
 }
 
+/// What distinguishes an arm from others of its engine, in short: `expert`, or the engine's own name.
+pub fn setting_of(name: &str) -> &str {
+    if name.ends_with(EXPERT) { EXPERT.trim_start_matches('-') } else { name }
+}
+
 /// Arms of one engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
@@ -129,6 +134,7 @@ mod tests {
         assert_eq!(groups(&engines), [group]);
         assert!(groups(&names(&["lithify", "rocksdb", "rocksdb-native"])).is_empty());
         assert!(groups(&names(&["rocksdb-expert"])).is_empty());
+        assert_eq!(["rocksdb", "rocksdb-expert"].map(setting_of), ["rocksdb", "expert"]);
     }
 
     /// One engine against arms, each with a rate over three repeats and a noise.
