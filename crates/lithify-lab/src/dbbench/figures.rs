@@ -178,16 +178,18 @@ impl Measured<'_> {
         per(all as f64, self.step.ingested_bytes)
     }
 
-    /// What the device wrote until settled, per byte of keys and values written.
+    /// What the device wrote until settled, for everybody, per byte of keys and values written. The
+    /// kernel writes pages back for no process by itself.
     pub fn device_written_per_byte(&self) -> Option<f64> {
         let during = self.step.usage.device?.written_bytes;
         let later = self.step.settle.as_ref().and_then(|s| s.device).map_or(0, |d| d.written_bytes);
         per((during + later) as f64, self.step.ingested_bytes)
     }
 
-    /// What the device read per operation, bytes.
+    /// What came from the device for this process per operation, bytes: what others read meanwhile is
+    /// not in it.
     pub fn device_read_per_operation(&self) -> Option<f64> {
-        per(self.step.usage.device?.read_bytes as f64, self.step.operations)
+        per(self.step.usage.process_io.read_device_bytes as f64, self.step.operations)
     }
 
     fn settled_directory_bytes(&self) -> Option<f64> {
