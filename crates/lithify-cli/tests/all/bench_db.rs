@@ -37,6 +37,28 @@ fn refused(arguments: &[&str], part: &str) {
 }
 
 #[test]
+fn a_dry_run_names_arms_time_and_disk_and_does_nothing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let engines = ["--engine", "lithify,model", "--repeats", "3", "--control", "--dry-run"];
+    let dry = output(place.path(), &[&engines[..], &["--num", "1000"]].concat());
+    let said = text(&dry.stdout);
+    assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
+    for part in [
+        "driver alone",
+        "\nlithify with none,lz4,zstd-1 ",
+        "\nA/A control of model with none,lz4,zstd-1 ",
+        "in all: 13 cells, 0 of them done; ",
+        "\ndisk: at most 256 MiB at once, ",
+    ] {
+        assert!(said.contains(part), "{part} of {said}");
+    }
+    let vast = output(place.path(), &["--num", "10000000000", "--dry-run"]);
+    let said = text(&vast.stdout);
+    assert!(said.contains("; too little: free some, or name another place with --data"), "{said}");
+    assert!(!place.path().join("results").exists(), "nothing was done");
+}
+
+#[test]
 fn wrong_command_lines_exit_with_2() {
     refused(&["--benchmarks", "fillseq,fly"], "there is no benchmark \"fly\"");
     refused(&["--benchmarks", "readrandom"], "begin with fillseq or fillrandom");

@@ -201,7 +201,7 @@ impl Cell for DbCell {
 
 impl RunPlan for DbPlan {
     type Cell = DbCell;
-    const SMALLER: &'static str = "take fewer keys";
+    const SMALLER: &'static str = "take a smaller --num";
 
     fn name(&self) -> String {
         self.name.clone()

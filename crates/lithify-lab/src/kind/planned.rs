@@ -38,6 +38,8 @@ pub struct CellState {
     pub cell: PlannedCell,
     /// True when its result is kept.
     pub is_measured: bool,
+    /// Free disk that it needs, bytes.
+    pub disk_bytes: u64,
 }
 
 /// What a run came to.
@@ -141,7 +143,13 @@ impl<K: Kind> PlannedRun for Planned<K> {
         let name = self.plan.name();
         let state = |cell: &super::CellOf<K>| CellState {
             is_measured: is_measured(results, &name, cell),
-            cell: PlannedCell { id: cell.id(), engine: cell.alike(), effort: cell.effort() },
+            disk_bytes: self.plan.needed_bytes(cell),
+            cell: PlannedCell {
+                id: cell.id(),
+                engine: cell.alike(),
+                row: cell.part().to_string(),
+                effort: cell.effort(),
+            },
         };
         self.plan.cells().iter().map(state).collect()
     }

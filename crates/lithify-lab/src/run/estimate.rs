@@ -114,6 +114,8 @@ pub struct PlannedCell {
     pub id: String,
     /// On which engine.
     pub engine: String,
+    /// The row of the tables that it is measured for.
+    pub row: String,
     /// What is known of its time.
     pub effort: Effort,
 }
@@ -222,7 +224,26 @@ impl Outlook {
 
     /// How long the cells take that are not done.
     pub fn rest(&self) -> Estimate {
-        let open = self.cells.iter().filter(|cell| !self.done.contains(&cell.id));
+        self.rest_of(self.cells.iter())
+    }
+
+    /// The rows of the tables in the order of their first cells: name, number of cells and how many of
+    /// them are done, how long the others take.
+    pub fn rows(&self) -> Vec<(&str, [usize; 2], Estimate)> {
+        let mut rows: Vec<(&str, [usize; 2], Estimate)> = Vec::new();
+        for PlannedCell { row, .. } in &self.cells {
+            if rows.iter().any(|(known, ..)| known == row) {
+                continue;
+            }
+            let own = || self.cells.iter().filter(|cell| cell.row == *row);
+            let done = own().filter(|cell| self.done.contains(&cell.id)).count();
+            rows.push((row, [own().count(), done], self.rest_of(own())));
+        }
+        rows
+    }
+
+    fn rest_of<'a>(&self, cells: impl Iterator<Item = &'a PlannedCell>) -> Estimate {
+        let open = cells.filter(|cell| !self.done.contains(&cell.id));
         open.fold(Estimate::default(), |sum, cell| {
             sum.plus(match self.known(cell) {
                 Known::Measured(seconds) => {
@@ -272,7 +293,8 @@ mod tests {
 
     fn cell(id: &str, engine: &str, declared_s: Option<f64>) -> PlannedCell {
         let effort = Effort { declared_s, ..Effort::UNKNOWN };
-        PlannedCell { id: id.to_owned(), engine: engine.to_owned(), effort }
+        let [engine, row] = [engine, engine].map(str::to_owned);
+        PlannedCell { id: id.to_owned(), engine, row, effort }
     }
 
     fn outlook() -> Outlook {
@@ -309,6 +331,18 @@ mod tests {
         assert_eq!(outlook.rest().seconds, 30.0, "its declared 10 s, and 20 as its engine before");
         outlook.finish("a-1", None);
         assert_eq!((outlook.rest().time(), outlook.counts()), ("nothing".to_owned(), [4, 4]));
+    }
+
+    #[test]
+    fn rows_add_up_to_the_run() {
+        let mut outlook = outlook();
+        outlook.finish("a-0", None);
+        let rows = outlook.rows();
+        let counts: Vec<_> = rows.iter().map(|(name, counts, _)| (*name, *counts)).collect();
+        assert_eq!(counts, [("null", [1, 0]), ("a", [2, 1]), ("b", [1, 0])]);
+        assert_eq!(rows[1].2.time(), "at least 10 s");
+        let sum = rows.iter().fold(Estimate::default(), |sum, (.., rest)| sum.plus(*rest));
+        assert_eq!(sum, outlook.rest());
     }
 
     #[test]

@@ -25,11 +25,12 @@ use lithify_lab::run::store::write_files;
 
 use super::super::sizes::bytes;
 use super::arguments::{engine_name, range, require_engine};
+use super::dry_run;
 use super::places::refuse_files;
 use super::process::this_program;
 use super::ready::{CellState, How, Measured, Ready, alone, stopped};
 use super::screen::shown_beside;
-use crate::fault::{Fault, engine_text, refuse_repetition};
+use crate::fault::{Fault, engine_text, print, refuse_repetition};
 
 /// `bench db`
 #[derive(Debug, Args)]
@@ -57,6 +58,7 @@ and the same command continues. docs/db-bench.md explains every column.
 Examples:
   lithify bench db
   lithify bench db --benchmarks fillseq,readrandom --num 100000
+  lithify bench db --engine lithify,rocksdb --repeats 3 --dry-run
   lithify bench db --benchmarks fillrandom,overwrite,waitforcompaction,readwhilewriting \\
       --duration 60 --mb-write-per-sec 10 --threads 2
   lithify bench db --engine lithify,rocksdb --repeats 5 --control --compression lz4
@@ -120,6 +122,9 @@ pub struct DbArguments {
     /// Measure again what was measured
     #[arg(long)]
     fresh: bool,
+    /// Only say which arms there are, how long they take and how much disk they need
+    #[arg(long)]
+    dry_run: bool,
     /// What the original printed for the same steps, to be shown beside the first engine; found
     /// keys must be equal
     #[arg(long, value_name = "FILE")]
@@ -474,13 +479,19 @@ fn read_original(path: &Path) -> Result<String, Fault> {
 /// Runs it.
 pub fn run(arguments: &DbArguments) -> Result<(), Fault> {
     let ready = prepare(arguments)?;
+    let (results, data) = (&arguments.results, arguments.data.as_deref());
+    if arguments.dry_run {
+        // Databases that are kept lie elsewhere.
+        let place = arguments.db.as_deref().or(data);
+        return print(&dry_run::arms(&ready, results, place, arguments.fresh));
+    }
     let line = format!(
         "{}: {} runs, the driver alone first; results in {}",
         ready.name(),
         ready.planned.plan.cells.len(),
-        arguments.results.display()
+        results.display()
     );
-    alone(&ready, &arguments.results, arguments.data.as_deref(), arguments.fresh, &[line])
+    alone(&ready, results, data, arguments.fresh, &[line])
 }
 
 /// Makes it ready.

@@ -6,18 +6,17 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, stderr};
-use std::path::Path;
 use std::time::Instant;
 
 use clap::Parser;
 use lithify_lab::experiment::{AnyExperiment, CommandExperiment};
-use lithify_lab::meter::space::free_bytes;
 use lithify_lab::report::tables::{Align, table};
 use lithify_lab::run::estimate::{Estimate, Outlook};
 use lithify_lab::run::progress::ProgressLine;
 use lithify_lab::run::progress::{Announcer, Terminal, duration};
 
 use super::BenchCommand;
+use super::dry_run;
 use super::places::Places;
 use super::process::watch_signals;
 use super::ready::{How, Measured, Ready, outlook};
@@ -239,11 +238,7 @@ fn overview(arguments: &RunArguments, entries: &[Entry]) -> String {
     let place = arguments.data.as_deref().unwrap_or(&arguments.results);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "\nin all: {} cells, {} of them done; {whole}", cells[0], cells[1]);
-    let _ = writeln!(
-        text,
-        "disk: at most {disk_mib} MiB at once, {} MiB free; a cell's data are removed after it",
-        free_mib(place)
-    );
+    text.push_str(&dry_run::disk(place, disk_mib));
     if !missing.is_empty() {
         text.push_str("left out of them:\n");
         missing.iter().for_each(|line| {
@@ -251,13 +246,6 @@ fn overview(arguments: &RunArguments, entries: &[Entry]) -> String {
         });
     }
     text
-}
-
-/// Free space at a place that may not be there yet, MiB.
-fn free_mib(place: &Path) -> String {
-    let absolute = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
-    let free = absolute.ancestors().find_map(|directory| free_bytes(directory).ok());
-    free.map_or_else(|| "?".to_owned(), |bytes| (bytes >> 20).to_string())
 }
 
 fn summary(rows: &[Row]) -> String {

@@ -5,6 +5,7 @@ mod arguments;
 mod compare;
 mod data;
 mod db;
+mod dry_run;
 mod durability;
 mod engines;
 mod list;
