@@ -45,8 +45,8 @@ fn a_dry_run_names_arms_time_and_disk_and_does_nothing() {
     assert_eq!(dry.status.code(), Some(0), "{}", text(&dry.stderr));
     for part in [
         "driver alone",
-        "\nlithify with none,lz4,zstd-1 ",
-        "\nA/A control of model with none,lz4,zstd-1 ",
+        "\n lithify with none,lz4,zstd-1 ",
+        "\n A/A control of model with none,lz4,zstd-1 ",
         "in all: 13 cells, 0 of them done; ",
         "\ndisk: at most 256 MiB at once, ",
     ] {
