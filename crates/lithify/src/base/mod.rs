@@ -1,10 +1,11 @@
 //! Floor 0: the nouns that every room shares.
 //!
 //! Owns: sequence numbers, kinds of entries, the order of internal keys, level, file and family
-//! ids, [`Slice`], the [`Clock`] trait, the memory budget, sizes as people write them, words in lines, and the
-//! one way to take a mutex. No I/O, no threads, no other room.
+//! ids, [`Slice`], the [`Clock`] trait, the memory budget, what scans pay for dead entries, sizes as
+//! people write them, words in lines, and the one way to take a mutex. No I/O, no threads, no other room.
 
 mod budget;
+mod dead_passes;
 mod key;
 #[cfg(all(test, shuttle))]
 pub(crate) mod orders;
@@ -14,6 +15,7 @@ pub(crate) mod sync;
 mod words;
 
 pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
+pub(crate) use dead_passes::{DeadPasses, price_of_rewrite};
 pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word};
 pub use size::{parse_bytes, size};
 pub use slice::Slice;

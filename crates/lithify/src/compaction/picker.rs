@@ -14,9 +14,9 @@
 //! 5. A table whose rows have all expired goes as a whole, before all else, where nothing lies under it:
 //!    older entries, or those that its tombstones hide, would show again.
 //! 6. If nothing is due: tables of which half has expired; then tables full of tombstones that everyone
-//!    sees; then tables of which released snapshots would free a part; and if the database is idle,
-//!    tables in a codec that is not their level's. Each of these leaves the tree with less of it, so
-//!    they come to an end.
+//!    sees; then tables that scans have paid for; then tables of which released snapshots would free a
+//!    part; and if the database is idle, tables in a codec that is not their level's. Each of these
+//!    leaves the tree with less of it, so they come to an end; or it was paid for.
 //!
 //! Two compactions never share a table, and never write overlapping ranges of one level; the
 //! [`BusySet`] sees to that. At most one runs from level 0 at a time, so that no run overtakes an
@@ -24,7 +24,7 @@
 
 pub use super::busy::BusySet;
 use super::levels::LevelTargets;
-use crate::base::{FileNumber, Level, SequenceNumber};
+use crate::base::{FileNumber, Level, SequenceNumber, price_of_rewrite};
 use crate::manifest::{KeyRange, TableFile, Version};
 use crate::retention::Expiry;
 use crate::{Error, Result};
@@ -53,6 +53,8 @@ pub enum Reason {
     Manual,
     /// The table is full of tombstones: scans pass over what they hide, and over them.
     Tombstones,
+    /// Scans have passed so many dead entries of the table that they have paid for the compaction.
+    DeadEntries,
     /// No snapshot needs the table's obsolete entries any more.
     SnapshotRelease,
     /// The table's codec is not the one of its level.
@@ -312,6 +314,14 @@ fn overlapping<'a>(version: &'a Version, level: Level, range: &KeyRange) -> &'a 
     &rest[..count]
 }
 
+/// Whether scans have paid for a compaction. A move costs nothing.
+fn is_paid_for(compaction: &Compaction) -> bool {
+    let tables = || compaction.input_tables().map(|(_, table)| table);
+    let passes: u64 = tables().map(|table| table.dead_passes()).sum();
+    let entries = tables().map(|table| table.metadata.entries).sum();
+    compaction.kind == CompactionKind::TrivialMove || passes >= price_of_rewrite(entries)
+}
+
 impl Picker<'_> {
     /// The scores of the levels, leaving out what running compactions are about to take away.
     pub fn scores(&self) -> Vec<f64> {
@@ -349,6 +359,7 @@ impl Picker<'_> {
         }
         self.pick_half_expired()
             .or_else(|| self.pick_tombstones())
+            .or_else(|| self.pick_dead_entries())
             .or_else(|| self.pick_snapshot_release())
             .or_else(|| self.pick_codec_debt())
     }
@@ -629,6 +640,53 @@ impl Picker<'_> {
         }
         let wanted = |_, table: &Arc<TableFile>| self.is_full_of_tombstones(table);
         self.pick_in_place(bottom.max(1)..bottom + 1, Reason::Tombstones, wanted)
+    }
+
+    /// A table in which scans have passed many dead entries: into the next level, to meet what it
+    /// hides; where nothing lies under it in place, if that frees something. A table that is in the
+    /// way of running ones, or not yet paid for with what the next level adds, keeps its account.
+    ///
+    /// *Bound.* A compaction reads no more entries than scans have paid for in its inputs. Their
+    /// accounts end with them, and new tables begin at zero. So all of this work together stays below
+    /// what readers have spent, even where a snapshot needs all that is dead.
+    fn pick_dead_entries(&self) -> Option<Compaction> {
+        // What comes for free at other times would have to be paid here.
+        let options = PickOptions { grows: false, ..self.options };
+        let picker = Picker { options, ..*self };
+        for (level, table) in self.version.tables() {
+            if table.dead_passes() < price_of_rewrite(table.metadata.entries) {
+                continue;
+            }
+            let alone = || vec![Arc::clone(table)];
+            let reason = Reason::DeadEntries;
+            let picked = match level {
+                0 if self.busy.reads_level0() => None,
+                0 => {
+                    let sources = self.level0_closure(table.metadata.range.clone());
+                    picker.complete(reason, level, sources)
+                }
+                _ if self.reaches_below(level, &table.metadata.range) => {
+                    picker.complete(reason, level, alone())
+                }
+                _ => self.pick_in_place(level..level + 1, reason, |_, other| {
+                    Arc::ptr_eq(other, table) && self.frees_dead_entries(table)
+                }),
+            };
+            if picked.as_ref().is_some_and(is_paid_for) {
+                return picked;
+            }
+        }
+        None
+    }
+
+    /// Whether a rewrite of a table with nothing under it lets dead entries go. Else its scans would
+    /// pay for the next rewrite, and that would be in vain too, as long as the snapshot lives.
+    fn frees_dead_entries(&self, table: &TableFile) -> bool {
+        let metadata = &table.metadata;
+        let times = self.options.expiry.zip(metadata.write_times);
+        let has_expired = times.is_some_and(|(expiry, times)| expiry.is_expired(times.oldest_s));
+        let has_dead = metadata.tombstones > 0 || metadata.newest_obsolete_sequence > 0;
+        (has_dead || has_expired) && metadata.largest_sequence <= self.oldest_snapshot
     }
 
     fn pick_snapshot_release(&self) -> Option<Compaction> {

@@ -154,6 +154,21 @@ impl MergingCursor {
         &self.sources[self.heap[0] as usize]
     }
 
+    /// The source of the current entry. The cursor must be valid.
+    #[inline]
+    pub(super) fn source(&self) -> u32 {
+        self.heap[0]
+    }
+
+    /// A scan has passed so many dead entries of a source; true as often as scans have paid for
+    /// its memtable or table to be written anew.
+    pub(super) fn note_dead_passes(&mut self, source: u32, passes: u64) -> bool {
+        match &mut self.sources[source as usize] {
+            Source::Memory(cursor) => cursor.table().note_dead_passes(passes),
+            source => source.table().is_some_and(|open| open.table().note_dead_passes(passes)),
+        }
+    }
+
     /// The key of the current entry. The cursor must be valid.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {

@@ -17,6 +17,7 @@ use crate::stats::WorkMeter;
 use crate::table::ReadContext;
 use crate::{Error, Result};
 use folding::Folding;
+use paying::Account;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,6 +65,7 @@ macro_rules! context {
 
 mod folding;
 mod jumping;
+mod paying;
 
 /// After so many dead entries in one move, it is asked whether a known dead range lies ahead.
 const PASSED_PER_LOOK: u32 = 8;
@@ -112,6 +114,8 @@ pub(crate) struct Moved {
     pub(crate) skipped_entries: u64,
     /// Merge operands that became values.
     pub(crate) folded_operands: u64,
+    /// Scans have paid for a memtable or table to be written anew.
+    pub(crate) owes_rewrite: bool,
 }
 
 /// A cursor over the rows that one snapshot sees.
@@ -135,6 +139,8 @@ pub(crate) struct RowCursor {
     /// Values are stored with the times of their writing, and some have expired.
     expiry: Option<Expiry>,
     dead: Option<DeadWatch>,
+    /// Whether dead entries are booked to the runs that they are passed in.
+    books_passes: bool,
     /// Where the move at hand had passed some dead entries, if it began at no given key.
     walk_start: Vec<u8>,
 }
@@ -162,6 +168,7 @@ impl RowCursor {
             family: None,
             expiry: None,
             dead: None,
+            books_passes: false,
             walk_start: Vec::new(),
         }
     }
@@ -419,17 +426,20 @@ impl RowCursor {
     /// Forward from the merge's entry to the next row; `resolved` says that `self.key` was dealt
     /// with, so its older entries are passed over. `origin` is what was sought.
     fn find_next(&mut self, mut resolved: bool, origin: Option<&[u8]>) -> Result<bool> {
-        let mut passed = 0;
-        let mut has_resolved = false;
+        let (mut passed, mut unseen, mut has_resolved) = (0, 0, false);
+        let mut account = Account::default();
         while self.merge.valid() {
             let key = self.merge.key();
             let trailer = self.merge.trailer();
             let sequence = trailer.sequence();
-            if self.sees(sequence) && !(resolved && is_same_key(key, &self.key)) {
+            let is_seen = self.sees(sequence);
+            if is_seen && !(resolved && is_same_key(key, &self.key)) {
                 if self.bounds.behind_upper(key) {
                     break;
                 }
-                if passed < PASSED_NOTED_MIN && self.may_lead() {
+                if passed >= PASSED_NOTED_MIN {
+                    self.open_account(&mut account, true, passed - unseen);
+                } else if self.may_lead() {
                     self.position = Position::Leading;
                     return Ok(true);
                 }
@@ -440,25 +450,27 @@ impl RowCursor {
                 has_resolved = true;
                 let shows = shows_row(trailer)?;
                 if shows && !self.tombstones.covers(&self.key, sequence, self.snapshot) {
-                    if passed >= PASSED_NOTED_MIN {
-                        self.note_dead(origin, true, passed);
-                    }
-                    if trailer.kind() == Some(ValueKind::Merge) {
-                        return self.fold_next();
-                    }
-                    if let Some(expiry) = self.expiry {
-                        if self.keep_unless_expired(expiry)? {
-                            self.position = Position::Folded;
-                            return Ok(true);
+                    let is_operand = trailer.kind() == Some(ValueKind::Merge);
+                    let position = match self.expiry.filter(|_| !is_operand) {
+                        None => Some(Position::Forward),
+                        Some(expiry) => {
+                            self.keep_unless_expired(expiry)?.then_some(Position::Folded)
                         }
-                        self.moved.skipped_entries += 1;
-                        self.merge.next(context!(self))?;
-                        continue;
+                    };
+                    if let Some(position) = position {
+                        if passed >= PASSED_NOTED_MIN {
+                            self.settle(&account, passed - unseen);
+                            self.note_dead(origin, true, passed);
+                        }
+                        if is_operand {
+                            return self.fold_next();
+                        }
+                        self.position = position;
+                        return Ok(true);
                     }
-                    self.position = Position::Forward;
-                    return Ok(true);
                 }
             }
+            unseen += u32::from(!is_seen);
             self.moved.skipped_entries += 1;
             passed += 1;
             if !(passed % PASSED_PER_LOOK == 0 && self.jump_on(passed)?) {
@@ -466,6 +478,7 @@ impl RowCursor {
             }
         }
         if passed >= PASSED_NOTED_MIN && has_resolved {
+            self.settle(&account, passed - unseen);
             self.note_dead(origin, false, passed);
         }
         self.position = Position::AtEnd;
@@ -478,7 +491,18 @@ impl RowCursor {
         self.tombstones.is_empty() && self.expiry.is_none() && self.merge.can_lead(self.snapshot)
     }
 
-    /// Copies the user's value of the entry under the merge; false if it has expired.
+    /// Copies the user's value of the entry under the merge; false if the row has expired.
+    #[inline]
+    fn keep_value(&mut self) -> Result<bool> {
+        if let Some(expiry) = self.expiry {
+            return self.keep_unless_expired(expiry);
+        }
+        self.value.clear();
+        self.value.extend_from_slice(self.merge.value());
+        Ok(true)
+    }
+
+    /// The same, where rows expire.
     #[cold]
     #[inline(never)]
     fn keep_unless_expired(&mut self, expiry: Expiry) -> Result<bool> {
@@ -536,10 +560,9 @@ impl RowCursor {
             self.position = Position::LeadingBack;
             return Ok(true);
         }
-        let mut live = false;
-        let mut started = false;
-        let mut passed = 0;
-        let mut has_resolved = false;
+        let (mut live, mut started) = (false, false);
+        let (mut passed, mut unseen, mut has_resolved) = (0, 0, false);
+        let mut account = Account::default();
         while self.merge.valid() {
             let key = self.merge.key();
             if started && key != &self.key[..] {
@@ -552,10 +575,14 @@ impl RowCursor {
                 break;
             }
             let trailer = self.merge.trailer();
-            if self.sees(trailer.sequence()) {
+            let is_seen = self.sees(trailer.sequence());
+            if is_seen {
+                if passed >= PASSED_NOTED_MIN {
+                    self.open_account(&mut account, !started, passed - unseen);
+                }
                 if !started {
                     self.key.clear();
-                    self.key.extend_from_slice(key);
+                    self.key.extend_from_slice(self.merge.key());
                     started = true;
                     has_resolved = true;
                     self.restart_folding(false);
@@ -568,14 +595,10 @@ impl RowCursor {
                     folding.push(trailer, self.merge.value());
                 } else {
                     self.restart_folding(live);
-                    if let (true, Some(expiry)) = (live, self.expiry) {
-                        live = self.keep_unless_expired(expiry)?;
-                    } else if live {
-                        self.value.clear();
-                        self.value.extend_from_slice(self.merge.value());
-                    }
+                    live = live && self.keep_value()?;
                 }
             }
+            unseen += u32::from(!is_seen);
             self.moved.skipped_entries += 1;
             passed += 1;
             if passed % PASSED_PER_LOOK == 0 && self.jump_back_on(passed)? {
@@ -585,6 +608,7 @@ impl RowCursor {
             }
         }
         if passed >= PASSED_NOTED_MIN && has_resolved {
+            self.settle(&account, passed - unseen - u32::from(live));
             self.note_dead_back(limit, live, passed);
         }
         self.position = Position::AtStart;

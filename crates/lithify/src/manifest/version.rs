@@ -223,6 +223,11 @@ impl TableFile {
         let _ = self.life.reader.set(reader);
     }
 
+    /// What scans have paid for the dead entries of the table, since it was opened.
+    pub(crate) fn dead_passes(&self) -> u64 {
+        self.life.reader.get().map_or(0, |reader| reader.dead_passes())
+    }
+
     /// The open file. [`crate::ErrorKind::Closed`] if the table was never opened, as when a
     /// manifest is only looked at.
     pub fn reader(&self) -> Result<&Arc<TableReader>> {

@@ -48,6 +48,11 @@ impl MemCursor {
         unsafe { self.position.seek_to_last(&self.table.tree) };
     }
 
+    /// The memtable.
+    pub(crate) fn table(&self) -> &MemTable {
+        &self.table
+    }
+
     /// Goes to the next entry. At no entry it stays there.
     pub fn next(&mut self) {
         self.position.next();

@@ -82,7 +82,7 @@ mod tests;
 pub use cursor::MemCursor;
 pub use tombstones::RangeTombstone;
 
-use crate::base::{SequenceNumber, Trailer, ValueKind};
+use crate::base::{DeadPasses, SequenceNumber, Trailer, ValueKind};
 use chunk_pool::ChunkPool;
 use entry::Probe;
 use std::sync::Arc;
@@ -95,6 +95,8 @@ pub struct MemTable {
     tree: Tree,
     tombstones: Tombstones,
     totals: Totals,
+    /// What scans have paid for its dead entries.
+    dead_passes: DeadPasses,
 }
 
 /// Figures that the writer keeps and anyone reads.
@@ -139,7 +141,8 @@ impl MemTable {
             first_sequence: AtomicU64::new(u64::MAX),
             last_sequence: AtomicU64::new(0),
         };
-        MemTable { tree, tombstones: Tombstones::new(), totals }
+        let dead_passes = DeadPasses::default();
+        MemTable { tree, tombstones: Tombstones::new(), totals, dead_passes }
     }
 
     /// The writer: waits until the one before it is dropped. Take it once for a group of rows.
@@ -150,6 +153,16 @@ impl MemTable {
     /// Whether nothing was inserted, neither an entry nor a range tombstone.
     pub fn is_empty(&self) -> bool {
         self.totals.first_sequence.load(Ordering::Relaxed) == u64::MAX
+    }
+
+    /// A scan has passed so many dead entries; true as often as scans have paid for a flush.
+    pub(crate) fn note_dead_passes(&self, passes: u64) -> bool {
+        self.dead_passes.add(passes, self.entries())
+    }
+
+    /// Whether scans have paid for a flush.
+    pub(crate) fn is_paid_for(&self) -> bool {
+        self.dead_passes.pay_for(self.entries())
     }
 
     /// The number of entries. Range tombstones do not count.

@@ -41,7 +41,8 @@ pub struct JobInfo {
     /// What it does.
     pub kind: JobKind,
     /// Of a compaction or move why it was picked, as in the counters' names: `level0`, `level-size`,
-    /// `manual` and so on. Of a write stop its [`super::DelayCause`]. Else empty.
+    /// `manual` and so on. Of a flush `dead-entries` if scans had paid for it by passing these. Of a write
+    /// stop its [`super::DelayCause`]. Else empty.
     pub reason: &'static str,
     /// The column family; empty for a write stop.
     pub family: String,

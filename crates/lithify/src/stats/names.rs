@@ -199,6 +199,8 @@ named_list! {
         CompactionsManual = "compactions-manual", "count";
         /// Compactions and trivial moves because of a table full of tombstones.
         CompactionsTombstones = "compactions-tombstones", "count";
+        /// Compactions and trivial moves because scans had paid for them by passing dead entries.
+        CompactionsDeadEntries = "compactions-dead-entries", "count";
         /// Compactions and trivial moves because no snapshot needed a table's obsolete entries any
         /// more.
         CompactionsSnapshotRelease = "compactions-snapshot-release", "count";
@@ -383,6 +385,7 @@ impl Counter {
             | Counter::CompactionsLevelSize
             | Counter::CompactionsManual
             | Counter::CompactionsTombstones
+            | Counter::CompactionsDeadEntries
             | Counter::CompactionsSnapshotRelease
             | Counter::CompactionsCodecDebt
             | Counter::ExpiredTables

@@ -341,11 +341,12 @@ impl StatisticsSnapshot {
         writeln!(
             f,
             "Compactions and moves by reason: {} level 0, {} level size, {} manual, {} tombstones, \
-             {} snapshot release, {} codec debt, {} expired",
+             {} dead entries, {} snapshot release, {} codec debt, {} expired",
             count(Counter::CompactionsLevel0),
             count(Counter::CompactionsLevelSize),
             count(Counter::CompactionsManual),
             count(Counter::CompactionsTombstones),
+            count(Counter::CompactionsDeadEntries),
             count(Counter::CompactionsSnapshotRelease),
             count(Counter::CompactionsCodecDebt),
             count(Counter::CompactionsExpired),

@@ -59,6 +59,11 @@ impl TableCursor {
         table.assigned_sequence().unwrap_or(table.properties().largest_sequence)
     }
 
+    /// The table.
+    pub(crate) fn table(&self) -> &TableReader {
+        &self.table
+    }
+
     /// Whether the cursor is at an entry.
     #[inline]
     pub fn valid(&self) -> bool {

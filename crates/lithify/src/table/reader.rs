@@ -17,7 +17,7 @@ use super::properties::TableProperties;
 use super::scanner::TableScanner;
 use super::tombstones::FragmentedTombstones;
 use super::verify::TablePart;
-use crate::base::{Clock, SequenceNumber, Slice, TableId, Trailer};
+use crate::base::{Clock, DeadPasses, SequenceNumber, Slice, TableId, Trailer};
 use crate::cache::{BlockCache, BlockKind, KeptBlock};
 use crate::codec::{ContextPool, Dictionary};
 use crate::fs::{Advice, File, read_exact_at};
@@ -119,6 +119,7 @@ pub struct TableReader {
     /// What all entries count as at, if not 0; then they have sequence number 0 in the file.
     assigned_sequence: AtomicU64,
     pub(super) heat: Heat,
+    dead_passes: DeadPasses,
 }
 
 impl TableReader {
@@ -209,6 +210,7 @@ impl TableReader {
             tombstones,
             assigned_sequence: AtomicU64::new(0),
             heat: Heat::default(),
+            dead_passes: DeadPasses::default(),
         });
         Ok((table, damage))
     }
@@ -231,6 +233,16 @@ impl TableReader {
     /// What users' reads have loaded since this was last asked.
     pub(crate) fn take_loads(&self) -> Loads {
         self.heat.take()
+    }
+
+    /// A scan has passed so many dead entries; true as often as scans have paid for a rewrite.
+    pub(crate) fn note_dead_passes(&self, passes: u64) -> bool {
+        self.dead_passes.add(passes, self.properties.entries)
+    }
+
+    /// What scans have paid for the dead entries of the table, since it was opened.
+    pub(crate) fn dead_passes(&self) -> u64 {
+        self.dead_passes.count()
     }
 
     /// The dictionary that data blocks were to be encoded with, if they were and one uses it.

@@ -31,6 +31,7 @@ mod metrics;
 mod model;
 mod open_errors;
 mod options_page;
+mod paid_rewrites;
 mod promises;
 mod range_deletes;
 mod readers;

@@ -457,7 +457,10 @@ impl DbInner {
             let active = Arc::clone(&family.view().active);
             let bytes = active.recharge();
             writer.active.note(*id, bytes);
-            if bytes >= self.options.memtable_bytes || active.is_worn() {
+            if bytes >= self.options.memtable_bytes
+                || active.is_worn()
+                || active.table.is_paid_for()
+            {
                 self.switch_memtables(writer, &family);
             }
         }

@@ -76,7 +76,7 @@ impl Commits {
     }
 
     /// As [`Commits::writer`], unless somebody has it.
-    fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+    pub(crate) fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
         match self.writer.try_lock() {
             Ok(writer) => Some(writer),
             Err(TryLockError::Poisoned(held)) => Some(held.into_inner()),

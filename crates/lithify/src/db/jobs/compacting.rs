@@ -506,9 +506,8 @@ fn info_of(family: &Family, compaction: &Compaction) -> JobInfo {
         CompactionKind::Drop => JobKind::Drop,
         CompactionKind::Merge => JobKind::Compaction,
     };
-    let counter = counter_of(compaction.reason).name();
     JobInfo {
-        reason: counter.strip_prefix("compactions-").unwrap_or(counter),
+        reason: name_of(compaction.reason),
         source_level: Some(compaction.source_level),
         target_level: Some(compaction.target_level),
         tables_in: compaction.input_tables().count() as u64,
@@ -569,12 +568,19 @@ fn lets_others_run(error: &Error) -> bool {
     error.kind() != ErrorKind::NoSpace
 }
 
+/// As the counters' names have it.
+pub(super) fn name_of(reason: Reason) -> &'static str {
+    let counter = counter_of(reason).name();
+    counter.strip_prefix("compactions-").unwrap_or(counter)
+}
+
 fn counter_of(reason: Reason) -> Counter {
     match reason {
         Reason::Level0 => Counter::CompactionsLevel0,
         Reason::LevelSize => Counter::CompactionsLevelSize,
         Reason::Manual => Counter::CompactionsManual,
         Reason::Tombstones => Counter::CompactionsTombstones,
+        Reason::DeadEntries => Counter::CompactionsDeadEntries,
         Reason::SnapshotRelease => Counter::CompactionsSnapshotRelease,
         Reason::CodecDebt => Counter::CompactionsCodecDebt,
         Reason::Expired => Counter::CompactionsExpired,
@@ -585,7 +591,9 @@ fn urgency_of(compaction: &Compaction) -> Urgency {
     let score = (compaction.score * 1000.0).clamp(0.0, f64::from(u32::MAX)) as u32;
     match compaction.reason {
         Reason::Level0 => Urgency::Level0(score),
-        Reason::LevelSize | Reason::Manual | Reason::Tombstones => Urgency::Compaction(score),
+        Reason::LevelSize | Reason::Manual | Reason::Tombstones | Reason::DeadEntries => {
+            Urgency::Compaction(score)
+        }
         Reason::SnapshotRelease | Reason::CodecDebt | Reason::Expired => Urgency::Idle,
     }
 }

@@ -8,6 +8,7 @@
 
 use crate::base::{ColumnFamilyId, FileNumber, Level, SequenceNumber};
 use crate::compaction::flow::Drain;
+use crate::compaction::picker::Reason;
 use crate::compaction::placement::deepest_free_level;
 use crate::compaction::scheduler::Urgency;
 use crate::compaction::{
@@ -16,6 +17,7 @@ use crate::compaction::{
 };
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::background::{FamilyRecord, Gathered, outcome_of, table_options};
+use crate::db::jobs::compacting::name_of;
 use crate::db::jobs::refusal::{Refusals, Work};
 use crate::db::jobs::stall::DrainShare;
 use crate::db::tree::family::{Family, Memory, View};
@@ -42,7 +44,9 @@ impl FamilyFlush {
 
     /// What it is told as.
     fn info(&self) -> JobInfo {
+        let is_paid_for = self.memories.iter().any(|memory| memory.table.is_paid_for());
         JobInfo {
+            reason: if is_paid_for { name_of(Reason::DeadEntries) } else { "" },
             target_level: Some(self.level()),
             tables_in: self.memories.len() as u64,
             bytes_in: self.memories.iter().map(|memory| memory.memory_bytes() as u64).sum(),

@@ -11,6 +11,7 @@ pub(crate) mod compacting;
 pub(crate) mod flush;
 mod formats;
 pub(crate) mod manual;
+mod paid;
 pub(crate) mod refusal;
 pub(crate) mod removal;
 pub(crate) mod stall;

@@ -187,6 +187,9 @@ impl Cursor {
                 family.ledger.count(Counter::FoldedOperands, moved.folded_operands);
             }
         }
+        if moved.owes_rewrite {
+            self.end.0.start_paid_rewrites();
+        }
     }
 
     /// To the next row; false behind the last one.

@@ -283,6 +283,9 @@ impl DbInner {
         if !own.is_some_and(|own| own.has_puts) && expiry.is_none() {
             rows.watch_dead_ranges(horizon.min(snapshot), own_rows.is_none());
         }
+        if !self.lifecycle.is_read_only() {
+            rows.book_dead_passes();
+        }
         let mut cursor = Cursor::new(self, rows, Arc::clone(&view.version));
         cursor.note_extent(extent);
         Ok(cursor)
