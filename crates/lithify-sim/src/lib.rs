@@ -21,6 +21,7 @@ pub mod limits;
 pub mod metamorphic;
 pub mod model;
 pub mod operation;
+pub mod paid;
 pub mod picker;
 #[cfg(target_os = "linux")]
 pub mod powerloss;
@@ -40,6 +41,7 @@ pub fn checks() -> Vec<&'static dyn Check> {
         &versions::Versions,
         &picker::Picker,
         &growth::Growth,
+        &paid::Paid,
         &crash::CrashPoints,
         &crash::Crashes,
         &faults::Faults,

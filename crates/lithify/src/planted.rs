@@ -380,6 +380,8 @@ mod list {
         LargestKeyTooSmall,
         /// A table whose index or filter is full goes on until its blocks have no room.
         FullTableGoesOn,
+        /// A table is written anew for its dead entries although a snapshot needs them.
+        RewrittenInVain,
         /// A job that fails leaves the files it wrote.
         FailedJobLeavesFiles,
 
