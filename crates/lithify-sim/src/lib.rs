@@ -11,6 +11,7 @@
 pub mod check;
 pub mod crash;
 pub mod damage;
+mod dated;
 pub mod digest;
 pub mod faults;
 mod filtered;

@@ -200,10 +200,15 @@ impl State {
         self.families.iter_mut().flatten().for_each(Content::age);
     }
 
-    /// The state as it is once as many half-lives have passed as in another.
+    /// How many half-lives have passed.
+    pub fn half_lives(&self) -> u32 {
+        self.half_lives
+    }
+
+    /// The state as it is once so many half-lives have passed.
     #[must_use]
-    pub fn as_old_as(mut self, other: &State) -> State {
-        while self.half_lives < other.half_lives {
+    pub fn after_half_lives(mut self, half_lives: u32) -> State {
+        while self.half_lives < half_lives {
             self.age();
         }
         self

@@ -33,19 +33,23 @@ pub fn unnamed_files(files: &dyn FileSystem, directory: &Path) -> Result<Vec<Fil
 
 /// Every file in the directory of a database that was just opened is one that the manifest names, and
 /// no named table is missing. One that was flushed by its opening settles first, and segments may
-/// wait to be used again.
+/// wait to be used again. One with a time to live settles too: its opening may have let expired tables go.
 ///
 /// # Errors
 /// What is too much or missing.
 pub fn check_opened(db: &Db, files: &dyn FileSystem, directory: &Path) -> Result<(), String> {
-    if db.recovery().len() < SEGMENTS_FLUSHED_FROM {
+    let recycled_max = match db.recovery().len() {
+        0..SEGMENTS_FLUSHED_FROM => 0,
+        _ => SEGMENTS_RECYCLED_MAX,
+    };
+    if recycled_max == 0 && !has_lifetimes(db)? {
         return check(files, directory, 0);
     }
     let has_threads = db.options().background_threads > 0;
     let begun = Instant::now();
     loop {
         db.wait_for_compaction().map_err(|error| format!("it does not settle: {error}"))?;
-        match check(files, directory, SEGMENTS_RECYCLED_MAX) {
+        match check(files, directory, recycled_max) {
             // A thread may begin a compaction when that flush has ended.
             Err(_) if has_threads && begun.elapsed() < FILES_GO => {
                 std::thread::sleep(Duration::from_millis(1));
@@ -53,6 +57,15 @@ pub fn check_opened(db: &Db, files: &dyn FileSystem, directory: &Path) -> Result
             checked => return checked,
         }
     }
+}
+
+fn has_lifetimes(db: &Db) -> Result<bool, String> {
+    let mut families = db.column_family_names().into_iter();
+    let found = families.try_fold(false, |found, name| {
+        let family = db.existing_column_family(&name)?;
+        Ok(found || family.is_some_and(|family| family.options().time_to_live_s > 0))
+    });
+    found.map_err(|error: lithify::Error| format!("a family is not there: {error}"))
 }
 
 fn check(files: &dyn FileSystem, directory: &Path, recycled_max: usize) -> Result<(), String> {

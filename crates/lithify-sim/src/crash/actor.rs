@@ -6,18 +6,16 @@
 
 use super::history::{Event, History, Moment};
 use super::workload::with_threads;
+use crate::dated::Dated;
 use crate::filtered::{Filtered, all_rows, check_all};
 use crate::model::{Rows, State};
 use crate::operation::{
     Change, FAMILIES, FAMILY_COUNT, IngestWay, Key, Operation, SNAPSHOT_SLOTS, Settings,
-    TRANSACTION_SLOTS, TransactionCall, Value, Write, filtering, operators,
+    TRANSACTION_SLOTS, TransactionCall, Value, Write, filtering, lifetimes, operators,
 };
 use crate::random::Random;
 use lithify::base::Clock;
-use lithify::fs::{
-    CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, SystemEnvironment,
-    World,
-};
+use lithify::fs::{CrashKeep, Environment, FileSystem, MemoryEnvironment, MemoryFileSystem, World};
 use lithify::{
     CfOptions, ColumnFamily, Db, Durability, Options, Result, Snapshot, TableTransfer, TableWriter,
     Transaction,
@@ -33,7 +31,7 @@ pub const DIRECTORY: &str = "data/base";
 /// The column families of an open database, by slot.
 pub type Handles = [Option<ColumnFamily>; FAMILY_COUNT];
 
-/// Opens the database of a disk; with threads of its own in real time.
+/// Opens the database of a disk; with threads of its own in real time, at the date of the environment.
 ///
 /// # Errors
 /// Those of [`Db::open_in`].
@@ -44,7 +42,7 @@ pub fn open(
 ) -> Result<Db> {
     let environment: Arc<dyn Environment> = match options.background_threads {
         0 => Arc::new(environment.clone()),
-        _ => Arc::new(SystemEnvironment),
+        _ => Arc::new(Dated(environment.clone())),
     };
     let world = World { files: Arc::new(files.clone()), environment };
     Db::open_in(DIRECTORY, options.clone(), world)
@@ -77,6 +75,7 @@ struct Probe {
 /// The history as it is told, for those who look from within a call.
 pub struct Witness {
     history: Mutex<History>,
+    clock: MemoryEnvironment,
     probe: Mutex<Option<Probe>>,
     options: Mutex<Options>,
     is_looking: AtomicBool,
@@ -89,9 +88,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Witness {
-    fn new(history: History, options: &Options) -> Witness {
+    fn new(history: History, clock: &MemoryEnvironment, options: &Options) -> Witness {
         Witness {
             history: Mutex::new(history),
+            clock: clock.clone(),
             probe: Mutex::default(),
             options: Mutex::new(options.clone()),
             is_looking: AtomicBool::new(false),
@@ -128,11 +128,12 @@ impl Witness {
     /// history goes on meanwhile: it is held until the disk is cloned.
     pub fn look(&self, files: &MemoryFileSystem) -> (MemoryFileSystem, Moment) {
         let now = || files.crash_clone(0, CrashKeep::Everything);
+        let at_now = |moment: Moment| Moment { now_us: self.clock.now_us(), ..moment };
         if self.is_teller() {
-            return (now(), self.moment());
+            return (now(), at_now(self.moment()));
         }
         let history = self.history();
-        (now(), history.moment())
+        (now(), at_now(history.moment()))
     }
 
     /// How far the history is now, as a reader sees it.
@@ -182,7 +183,7 @@ impl Actor {
             environment: environment.clone(),
             options: options.clone(),
             filtered: Filtered::new(history.filter()),
-            witness: Arc::new(Witness::new(history, options)),
+            witness: Arc::new(Witness::new(history, environment, options)),
             tables_made: 0,
         }
     }
@@ -216,6 +217,7 @@ impl Actor {
         }
         self.db = Some(db);
         let mut history = self.witness.history();
+        history.set_now_us(self.environment.now_us());
         history.set_durability(self.options.durability);
         // What an opened database shows is durable.
         history.all_durable();
@@ -230,9 +232,11 @@ impl Actor {
         self.db = None;
     }
 
-    /// Lets so many microseconds pass.
+    /// Lets so many microseconds pass. Threads that look meanwhile see the time of the history.
     pub fn pass_us(&self, us: u64) {
+        let mut history = self.witness.history();
         self.environment.advance_us(us);
+        history.set_now_us(self.environment.now_us());
     }
 
     fn supply(&self, family: &ColumnFamily, slot: usize) {
@@ -309,13 +313,17 @@ impl Actor {
             Operation::Settle => self.on_db(Db::wait_for_compaction),
             Operation::Sync => self.sync(),
             Operation::Advance(by_us) => {
-                self.environment.advance_us(*by_us);
+                self.pass_us(*by_us);
+                Ok(())
+            }
+            Operation::Age => {
+                self.pass_us(lifetimes::HALF_LIFE_US);
                 Ok(())
             }
             Operation::Reopen(_, settings) => self.reopen(settings),
             // Scripts for crashes have none: the engine's own tests cut copies short, and a write
-            // with a condition is a transaction, and what a crash leaves must not depend on its time.
-            Operation::Copy(..) | Operation::WriteIf { .. } | Operation::Age => Ok(()),
+            // with a condition is a transaction.
+            Operation::Copy(..) | Operation::WriteIf { .. } => Ok(()),
         }
     }
 

@@ -12,6 +12,7 @@ use super::workload;
 use crate::check::{Check, Finding, Goal, Length, Tally};
 use crate::filtered::Filtered;
 use crate::model::State;
+use crate::operation::lifetimes::HALF_LIFE_US;
 use crate::random::Random;
 use lithify::Options;
 use lithify::fs::MemoryFileSystem;
@@ -39,6 +40,8 @@ struct Chain<'t> {
     options: Options,
     background_threads: usize,
     history: History,
+    /// The time of the virtual clock, which goes on from life to life.
+    now_us: u64,
     tally: &'t mut Tally,
 }
 
@@ -47,7 +50,7 @@ impl Chain<'_> {
     fn live(&mut self) -> Result<(), String> {
         let random = &mut self.random;
         let files = self.files.clone();
-        let environment = watched_environment(random.next());
+        let environment = watched_environment(random.next(), self.now_us);
         let durability = match random.one_in(8) {
             true => workload::durability(random),
             false => self.options.durability,
@@ -77,6 +80,7 @@ impl Chain<'_> {
         let random = &mut self.random;
         self.tally.count("rows filtered", self.history.filtered_rows());
         let mut trial = Trial::new(&self.history, self.tally);
+        trial.downtime_us = HALF_LIFE_US * random.pick(&[0, 0, 0, 1, 2]);
         for point in points {
             let mut choices = choice::plain(&point.files);
             for _ in 0..DRAWS {
@@ -98,11 +102,13 @@ impl Chain<'_> {
         trial.crash_twice(last, &first, second, &|files| choice::random(files, seed))?;
         let left: Choice = any(random);
         let found = trial.crash(last, &left)?;
-        let state = self.history.survivor(&last.moment, found.survived, &found.found);
+        let moment = trial.opened_at(last);
+        let state = self.history.survivor(&moment, found.survived, &found.found);
         self.files = left.image(&last.files);
         if let Some(options) = &last.options {
             self.options.clone_from(options);
         }
+        self.now_us = moment.now_us;
         self.history.settle(state);
         Ok(())
     }
@@ -167,6 +173,7 @@ impl Check for Crashes {
             options,
             background_threads,
             history: History::new(State::default(), Filtered::slot_of(case / THREADED)),
+            now_us: 0,
             tally,
         };
         for life in 0..LIVES {

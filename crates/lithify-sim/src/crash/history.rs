@@ -10,10 +10,13 @@
 //! any crash, until it is written anew. Of every other row a crash leaves what was written or what the
 //! filter makes of it: a job that was not installed leaves nothing, and one that was may not
 //! have been seen yet.
+//!
+//! One family has a time to live. A moment has its time too, and what a crash leaves is judged at the time at which
+//! it is opened: of every state, the rows are left out that are over by then.
 
 use crate::filtered::{Outcome, outcomes};
 use crate::model::{Content, Rows, State};
-use crate::operation::{FAMILIES, FAMILY_COUNT, Write};
+use crate::operation::{FAMILIES, FAMILY_COUNT, Write, lifetimes};
 use lithify::Durability;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -86,6 +89,8 @@ pub struct Moment {
     pub is_logless: bool,
     /// So many sightings of filtered rows came before.
     pub sightings: usize,
+    /// The time by the virtual clock.
+    pub now_us: u64,
 }
 
 impl Moment {
@@ -96,6 +101,12 @@ impl Moment {
             CrashKind::ProcessEnd => self.process_floor,
         };
         floor..=self.begun
+    }
+
+    /// The same so much later, with nothing done meanwhile.
+    #[must_use]
+    pub fn later(self, by_us: u64) -> Moment {
+        Moment { now_us: self.now_us + by_us, ..self }
     }
 }
 
@@ -150,10 +161,22 @@ impl History {
         }
     }
 
+    /// The same at a time.
+    #[must_use]
+    pub fn at(mut self, now_us: u64) -> Self {
+        self.set_now_us(now_us);
+        self
+    }
+
+    /// The time from now on: rows may be over by then.
+    pub fn set_now_us(&mut self, now_us: u64) {
+        self.moment.now_us = now_us;
+    }
+
     /// Starts again from a state that is durable.
     pub fn settle(&mut self, state: State) {
         let is_logless = self.moment.is_logless;
-        *self = History::new(state, self.filter);
+        *self = History::new(state, self.filter).at(self.moment.now_us);
         self.moment.is_logless = is_logless;
     }
 
@@ -174,20 +197,21 @@ impl History {
 
     /// The state after all events.
     pub fn now(&self) -> State {
-        self.after(self.moment.begun, self.moment.sightings)
+        self.after(self.moment.begun, &self.moment)
     }
 
     /// The state after all events that were acknowledged: what a reader sees between calls.
     pub fn acknowledged(&self) -> State {
-        self.after(self.moment.acknowledged, self.moment.sightings)
+        self.after(self.moment.acknowledged, &self.moment)
     }
 
-    /// The state after so many events, with what so many sightings say of it.
-    fn after(&self, events: usize, sightings: usize) -> State {
+    /// The state after so many events as it is at a moment, with what the sightings until then say of it.
+    fn after(&self, events: usize, moment: &Moment) -> State {
         let mut state = self.states[events].clone();
-        let later = self.sightings[..sightings].iter().filter(|seen| seen.events >= events);
+        let sightings = &self.sightings[..moment.sightings];
+        let later = sightings.iter().filter(|seen| seen.events >= events);
         later.for_each(|seen| seen.show(&mut state));
-        state
+        state.after_half_lives(lifetimes::half_lives(moment.now_us))
     }
 
     /// Takes over what a reader finds in the family with a filter between calls.
@@ -292,7 +316,7 @@ impl History {
             },
             None => Violation::NoPrefix {
                 begun: moment.begun,
-                families: self.each_family(&found.digests),
+                families: self.each_family(moment, &found.digests),
             },
         })
     }
@@ -307,7 +331,7 @@ impl History {
         } else {
             [survived, survived]
         };
-        let state = self.after(survived, moment.sightings);
+        let state = self.after(survived, moment);
         candidates.into_iter().find(|families_from| {
             let families = &self.states[*families_from];
             (0..FAMILY_COUNT).all(|slot| {
@@ -334,8 +358,8 @@ impl History {
     /// The state that so many surviving events leave, which was found.
     pub fn survivor(&self, moment: &Moment, survived: usize, found: &Found) -> State {
         let families_from = self.matches(moment, survived, found).unwrap_or(survived);
-        let mut state = self.states[families_from].clone();
-        let survivors = self.after(survived, moment.sightings);
+        let mut state = self.after(families_from, moment);
+        let survivors = self.after(survived, moment);
         for slot in 0..FAMILY_COUNT {
             let Some(incarnation) = state.family(slot).map(|family| family.incarnation()) else {
                 continue;
@@ -357,11 +381,11 @@ impl History {
     }
 
     /// For a failure: which prefixes each family by itself is at.
-    fn each_family(&self, found: &Digests) -> String {
+    fn each_family(&self, moment: &Moment, found: &Digests) -> String {
         let mut text = String::new();
         for (slot, name) in FAMILIES.iter().enumerate() {
             let digest = |state: &State| state.family(slot).map(|family| family.digest());
-            let is_at = |at: &usize| digest(&self.states[*at]) == found[slot];
+            let is_at = |at: &usize| digest(&self.after(*at, moment)) == found[slot];
             let at: Vec<usize> = (0..self.states.len()).filter(is_at).collect();
             text += &format!("family {name} is there: {}", found[slot].is_some());
             text += &format!(", as after {:?}..={:?} events; ", at.first(), at.last());

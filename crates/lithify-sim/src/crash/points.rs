@@ -11,6 +11,7 @@ use super::trial::Trial;
 use crate::check::{Check, Finding, Goal, Length, Tally};
 use crate::model::State;
 use crate::operation::Operation;
+use crate::operation::lifetimes::HALF_LIFE_US;
 use crate::random::Random;
 use lithify::Durability;
 use lithify::fs::{CrashKeep, MemoryFileSystem};
@@ -24,6 +25,9 @@ const RANDOM_PER_ROUND: u64 = 16;
 
 /// What an operation of a script takes, by the virtual clock, in microseconds.
 const OPERATION_US: u64 = 700;
+
+/// So many points in a row have the same time between the crash and the opening after it.
+const DOWNTIME_POINTS: u64 = 8;
 
 /// The check; see the module.
 pub struct CrashPoints;
@@ -57,7 +61,7 @@ impl Case {
 /// What the engine refuses: nothing is to be refused here.
 pub fn record(script: &Script, durability: Durability) -> Result<(History, Vec<Point>), String> {
     let failed = |error: lithify::Error| format!("without a crash: {error}");
-    let environment = watched_environment(1);
+    let environment = watched_environment(1, 0);
     let mut files = MemoryFileSystem::new();
     let options = script.options(durability);
     let mut actor =
@@ -99,6 +103,7 @@ impl CrashPoints {
         let mut trial = Trial::new(&history, tally);
         for (index, point) in points.iter().enumerate() {
             let mut random = Random::new(case.round << 32 | index as u64);
+            trial.downtime_us = HALF_LIFE_US * ((index as u64 / DOWNTIME_POINTS + case.round) % 3);
             if case.round == 0 {
                 trial.crash_every_way(point)?;
             } else {

@@ -4,7 +4,7 @@ use super::actor::{Actor, DIRECTORY, handles, open};
 use super::history::{Found, History};
 use crate::digest;
 use crate::filtered::all_rows;
-use crate::operation::{Change, Operation, Value, Write};
+use crate::operation::{Change, FAMILY_COUNT, Operation, Value, Write};
 use crate::references::check_opened;
 use lithify::fs::{FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::{Db, Options};
@@ -30,16 +30,17 @@ pub struct Recovered {
     pub disk_us: u64,
 }
 
-/// An environment in which a wait without end is a panic instead of a hang.
-pub fn watched_environment(seed: u64) -> MemoryEnvironment {
+/// An environment at a time in which a wait without end is a panic instead of a hang.
+pub fn watched_environment(seed: u64, now_us: u64) -> MemoryEnvironment {
     let environment = MemoryEnvironment::new(seed);
+    environment.advance_us(now_us);
     environment.set_watch(Box::new(|waits| {
         assert!(waits < WAITS_MAX, "a hang: {waits} waits, and nothing that was waited for");
     }));
     environment
 }
 
-/// Opens, reads every row of every family, and compares the files with the manifest. No filter is in force,
+/// Opens at a time, reads every row of every family, and compares the files with the manifest. No filter is in force,
 /// not even in the slot that has one: what is found is what the crash left.
 ///
 /// # Errors
@@ -48,8 +49,9 @@ pub fn recover(
     files: &MemoryFileSystem,
     options: &Options,
     filter: Option<usize>,
+    now_us: u64,
 ) -> Result<Recovered, String> {
-    let environment = watched_environment(1);
+    let environment = watched_environment(1, now_us);
     let calls_before = files.call_count();
     let db =
         open(files, &environment, options).map_err(|error| format!("it does not open: {error}"))?;
@@ -89,7 +91,7 @@ pub fn read_all(db: &Db, filter: Option<usize>) -> lithify::Result<Found> {
 }
 
 /// Compares all rows with the state that was found and a history goes on from, key by key, and works with the
-/// database: it takes writes, flushes, compacts, closes and opens again.
+/// database: it takes writes, flushes, compacts, lets rows expire, closes and opens again.
 ///
 /// # Errors
 /// What goes wrong.
@@ -100,7 +102,7 @@ pub fn work_on(
     history: History,
 ) -> Result<(), String> {
     let failed = |error: lithify::Error| format!("it does not go on: {error}");
-    let environment = watched_environment(2);
+    let environment = watched_environment(2, history.moment().now_us);
     let (state, filter) = (history.now(), history.filter());
     for (slot, handle) in handles(&db).map_err(failed)?.iter().enumerate() {
         let (Some(handle), Some(content)) = (handle, state.family(slot)) else { continue };
@@ -128,16 +130,23 @@ pub fn work_on(
     let operations = [
         Operation::CreateFamily(0, Box::default()),
         Operation::Write(put(0, "after the crash")),
-        Operation::Batch { writes: vec![put(0, "k"), put(1, "k"), put(2, "k")], is_synced: true },
+        Operation::Batch {
+            writes: (0..FAMILY_COUNT).map(|slot| put(slot, "k")).collect(),
+            is_synced: true,
+        },
         Operation::CompareAll,
         Operation::Flush(None),
         Operation::Write(put(0, "k")),
         Operation::Settle,
+        Operation::Age,
         Operation::CompareAll,
         reopening(),
         Operation::CompareAll,
+        Operation::Age,
+        Operation::CompareAll,
     ];
     operations.iter().try_for_each(|operation| actor.perform(operation)).map_err(failed)?;
+    let now_us = actor.witness().history().moment().now_us;
     actor.let_go();
-    recover(files, options, filter).map(drop)
+    recover(files, options, filter, now_us).map(drop)
 }

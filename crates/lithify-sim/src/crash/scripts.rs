@@ -2,7 +2,7 @@
 
 use crate::operation::{
     Change, Ending, FAMILY_COUNT, IngestWay, Key, Operation, Settings, TransactionCall, Value,
-    Write, operators,
+    Write, lifetimes::TIMED, operators,
 };
 use crate::random::Random;
 use lithify::{CfOptions, Durability, Options};
@@ -166,10 +166,10 @@ impl Lines {
         self
     }
 
-    /// The families that have merge operators.
-    fn merged_families(&mut self) -> &mut Self {
+    /// Families with what their slots have: merge operators or a time to live.
+    fn families_of_slots(&mut self, slots: &[usize]) -> &mut Self {
         let random = &mut Random::new(1);
-        for slot in [0, operators::OWN] {
+        for &slot in slots {
             let options = operators::with_operator(family_options("lz4"), slot, random);
             self.add(Operation::CreateFamily(slot, Box::new(options)));
         }
@@ -194,6 +194,10 @@ impl Lines {
 
     fn advance(&mut self, by_us: u64) -> &mut Self {
         self.add(Operation::Advance(by_us))
+    }
+
+    fn age(&mut self) -> &mut Self {
+        self.add(Operation::Age)
     }
 
     fn reopen(&mut self, durability: Durability, manifest_bytes_max: u64) -> &mut Self {
@@ -231,6 +235,7 @@ pub fn all() -> Vec<Script> {
         after_a_kill(),
         intervals(),
         filtered(),
+        expiring(),
     ]
 }
 
@@ -322,7 +327,11 @@ fn ingested_tables() -> Script {
 
 fn merges() -> Script {
     let mut lines = Lines::default();
-    lines.merged_families().write(0, "a +a +b +b", 10).write(1, "+a +a", 20).sync();
+    lines
+        .families_of_slots(&[0, operators::OWN])
+        .write(0, "a +a +b +b", 10)
+        .write(1, "+a +a", 20)
+        .sync();
     lines.batch("0:+a 1:+a 0:+b 1:b", 15, false).flush(Some(0)).write(0, "+a -b +b", 5);
     lines.transaction("0:+a 1:+b", 12, true).add(Operation::TakeSnapshot(0)).write(1, "+a +b", 20);
     lines.flush(Some(1)).write(1, "+a b..c +b", 20).compact(1).write(0, "+a +c", 8).compact(0);
@@ -409,6 +418,22 @@ fn filtered() -> Script {
     lines.write(2, "a b c ~s", 200).reopen(MODES[1], MANIFEST_BYTES_MAX).write(2, "d ~s", 90);
     lines.ingest(2, "a e j", 80, IngestWay::Rows).compact(2).batch("0:c 2:e 2:j", 30, true);
     Script { filter: Some(2), ..lines.script("filtered rows") }
+}
+
+/// Rows expire in the log, in memtables and in tables, beside a snapshot, and before and behind an opening.
+fn expiring() -> Script {
+    let mut lines = Lines::default();
+    lines.families_of_slots(&[2, TIMED]).write(TIMED, "a b c d ~s", 300).write(2, "a", 30).age();
+    lines.write(TIMED, "b -c e", 60).flush(Some(TIMED)).write(TIMED, "f", 20).age();
+    lines.add(Operation::CompareAll).add(Operation::TakeSnapshot(0)).write(TIMED, "a ~s", 40);
+    lines.batch("3:d 2:b 3:b..c", 500, false).flush(Some(TIMED)).compact(TIMED).age();
+    lines.write(TIMED, "g d", 90).compact(TIMED).add(Operation::CompareAll);
+    lines.add(Operation::ReleaseSnapshot(0)).settle().write(TIMED, "h", 700);
+    lines.reopen(MODES[1], MANIFEST_BYTES_MAX).age().batch("3:i 2:c", 30, true).settle();
+    lines.ingest(TIMED, "a -d j", 80, IngestWay::Rows).write(TIMED, "k", 10).age().compact(TIMED);
+    lines.ingest(TIMED, "b k", 80, IngestWay::LinkedTable).age().flush(None).settle();
+    lines.add(Operation::CompareAll).age().settle().write(TIMED, "l", 10);
+    lines.script("expiring rows")
 }
 
 /// The scripts, and one that reads what is on disk in every way.

@@ -7,11 +7,12 @@ use super::figures::{self, DISTINCT_IMAGES};
 use super::history::{CrashKind, History};
 use super::points::record;
 use super::record::Point;
-use super::recover::{read_all, watched_environment};
+use super::recover::{read_all, recover, watched_environment};
 use super::scripts::{self, MODES, Script};
 use super::trial::Trial;
 use super::*;
 use crate::check::{Check, Tally};
+use crate::operation::lifetimes::HALF_LIFE_US;
 use crate::runner::run_first;
 use lithify::fs::{CrashKeep, FileSystem, MemoryFileSystem, OpenMode};
 use lithify::{Durability, ErrorKind};
@@ -114,6 +115,21 @@ fn a_filtered_row_that_comes_back_is_found() {
     trial.crash(&points[last_unseen], &Choice::ProcessEnd).unwrap();
 }
 
+#[test]
+fn a_row_that_is_over_and_shown_is_found() {
+    let (history, points) = recorded("expiring rows", Durability::Sync);
+    let is_right = |point: &Point, behind_us: u64| {
+        let options = point.options.clone().unwrap();
+        let image = Choice::ProcessEnd.image(&point.files);
+        let now_us = point.moment.now_us.saturating_sub(behind_us);
+        let found = recover(&image, &options, None, now_us).unwrap().found;
+        history.find(&point.moment, 0..=point.moment.begun, &found).is_ok()
+    };
+    assert!(points.iter().all(|point| is_right(point, 0)));
+    let wrong = points.iter().filter(|point| !is_right(point, HALF_LIFE_US)).count();
+    assert!(wrong > 10, "at {wrong} points a row would be shown for too long");
+}
+
 /// The only log segment of a disk, and its bytes.
 fn log_of(files: &MemoryFileSystem) -> (PathBuf, Vec<u8>) {
     let names = files.list(Path::new(DIRECTORY)).unwrap();
@@ -152,7 +168,7 @@ fn damage_below_the_watermark_is_corruption_and_above_it_a_torn_write() {
         let file = image.open(&path, OpenMode::ReadWrite).unwrap();
         file.write_at(&[IoSlice::new(&[!byte])], offset as u64).unwrap();
         let options = last.options.clone().unwrap();
-        match open(&image, &watched_environment(1), &options) {
+        match open(&image, &watched_environment(1, 0), &options) {
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Corruption, "offset {offset}");
                 assert!(offset < last_record, "offset {offset}: {error}");

@@ -7,6 +7,7 @@ use super::record::{Point, Recorder, Which};
 use super::recover::{self, Recovered, read_all, recover};
 use crate::check::Tally;
 use crate::model::Rows;
+use crate::operation::lifetimes;
 use lithify::Options;
 use lithify::fs::MemoryFileSystem;
 use std::collections::HashMap;
@@ -21,8 +22,11 @@ pub struct Trial<'a> {
     pub history: &'a History,
     /// Where it is counted.
     pub tally: &'a mut Tally,
-    /// What images show that were opened before, by their fingerprint.
-    known: HashMap<u64, Found>,
+    /// What passes between a crash and the opening after it, in microseconds.
+    pub downtime_us: u64,
+    /// What images show that were opened before, by their fingerprint and by how many halves of the time to live
+    /// had passed then.
+    known: HashMap<(u64, u32), Found>,
     /// The rows that were found in the family with a filter, by their digest: many images have the same.
     rows: HashMap<u64, Arc<Rows>>,
 }
@@ -38,7 +42,7 @@ pub struct Left {
 impl<'a> Trial<'a> {
     /// No crash yet.
     pub fn new(history: &'a History, tally: &'a mut Tally) -> Self {
-        Trial { history, tally, known: HashMap::new(), rows: HashMap::new() }
+        Trial { history, tally, downtime_us: 0, known: HashMap::new(), rows: HashMap::new() }
     }
 
     /// Crashes at a point in one way.
@@ -49,9 +53,10 @@ impl<'a> Trial<'a> {
         let options = point.options.clone().unwrap_or_default();
         let image = choice.image(&point.files);
         let kind = choice.kind();
-        let left = self.look(&image, &options, &point.moment, kind).and_then(|found| {
-            let allowed = point.moment.may_survive(kind);
-            let survived = self.history.find(&point.moment, allowed, &found);
+        let moment = self.opened_at(point);
+        let left = self.look(&image, &options, &moment, kind).and_then(|found| {
+            let allowed = moment.may_survive(kind);
+            let survived = self.history.find(&moment, allowed, &found);
             survived.map(|survived| Left { found, survived }).map_err(|wrong| wrong.to_string())
         });
         let left = left.map_err(|wrong| {
@@ -62,8 +67,13 @@ impl<'a> Trial<'a> {
                 point.files.unsynced()
             )
         })?;
-        figures::count_crash(self.tally, options.durability, kind, &point.moment, left.survived);
+        figures::count_crash(self.tally, options.durability, kind, &moment, left.survived);
         Ok(left)
+    }
+
+    /// How far the history had come at a point, at the time at which what a crash left there is opened.
+    pub fn opened_at(&self, point: &Point) -> Moment {
+        point.moment.later(self.downtime_us)
     }
 
     /// What an image shows; opened if none with the same bytes was before.
@@ -76,11 +86,13 @@ impl<'a> Trial<'a> {
     ) -> Result<Found, String> {
         let fingerprint = image.fingerprint();
         self.tally.distinct(figures::DISTINCT_IMAGES, fingerprint);
-        if let Some(found) = self.known.get(&fingerprint) {
+        let key = (fingerprint, lifetimes::half_lives(moment.now_us));
+        if let Some(found) = self.known.get(&key) {
             return Ok(found.clone());
         }
         let filter = self.history.filter();
-        let Recovered { db, mut found, calls, disk_us } = recover(image, options, filter)?;
+        let Recovered { db, mut found, calls, disk_us } =
+            recover(image, options, filter, moment.now_us)?;
         if let Some((slot, rows)) = &mut found.filtered {
             let digest = found.digests[*slot].unwrap_or_default();
             rows.clone_from(self.rows.entry(digest).or_insert(Arc::clone(rows)));
@@ -90,9 +102,10 @@ impl<'a> Trial<'a> {
             && let Ok(survived) = self.history.find(moment, 0..=moment.begun, &found)
         {
             let state = self.history.survivor(moment, survived, &found);
-            recover::work_on(image, options, db, History::new(state, filter))?;
+            let history = History::new(state, filter).at(moment.now_us);
+            recover::work_on(image, options, db, history)?;
         }
-        self.known.insert(fingerprint, found.clone());
+        self.known.insert(key, found.clone());
         Ok(found)
     }
 
@@ -111,7 +124,8 @@ impl<'a> Trial<'a> {
         let options = point.options.clone().unwrap_or_default();
         let image = first.image(&point.files);
         let recorder = Recorder::start(&image, None, which);
-        let opened = super::actor::open(&image, &recover::watched_environment(1), &options);
+        let environment = recover::watched_environment(1, self.opened_at(point).now_us);
+        let opened = super::actor::open(&image, &environment, &options);
         let is_open = !recorder.is_over();
         let points = recorder.finish();
         if is_open {
@@ -151,7 +165,8 @@ impl<'a> Trial<'a> {
         let options = point.options.clone().unwrap_or_default();
         let image = choice.image(&again.files);
         let kind = choice.kind();
-        let found = self.look(&image, &options, &point.moment, kind)?;
+        let moment = self.opened_at(point);
+        let found = self.look(&image, &options, &moment, kind)?;
         self.tally.count(figures::SECOND_CRASHES, 1);
         let stays = is_durable
             || first.kind() == CrashKind::PowerCut
@@ -164,10 +179,10 @@ impl<'a> Trial<'a> {
         }
         // One power cut is enough for what only an end of the process keeps.
         let worst = kind.min(first.kind());
-        let allowed = *point.moment.may_survive(worst).start()..=left.survived;
-        let survived = self.history.find(&point.moment, allowed, &found);
+        let allowed = *moment.may_survive(worst).start()..=left.survived;
+        let survived = self.history.find(&moment, allowed, &found);
         let survived = survived.map_err(|wrong| wrong.to_string())?;
-        figures::count_crash(self.tally, options.durability, worst, &point.moment, survived);
+        figures::count_crash(self.tally, options.durability, worst, &moment, survived);
         Ok(())
     }
 

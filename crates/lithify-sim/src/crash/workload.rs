@@ -4,7 +4,7 @@
 use crate::model::State;
 use crate::operation::{
     Change, Ending, FAMILY_COUNT, IngestWay, Key, Operation, Settings, TransactionCall, Value,
-    Write, lifetimes, operators,
+    Write, operators,
 };
 use crate::random::Random;
 use lithify::{CfOptions, CompressionPolicy, Durability, Options};
@@ -62,7 +62,7 @@ fn family_options(slot: usize, random: &mut Random) -> CfOptions {
 
 /// Options with what a slot has.
 fn options_of(options: CfOptions, slot: usize, random: &mut Random) -> CfOptions {
-    lifetimes::without_end(operators::with_operator(options, slot, random))
+    operators::with_operator(options, slot, random)
 }
 
 /// The next operations, one or those of a transaction, for a database that is in a state.
@@ -99,6 +99,7 @@ pub fn next(random: &mut Random, state: &State, durability: Durability) -> Vec<O
         93 => Operation::TakeSnapshot(random.below(2) as usize),
         94 => Operation::ReleaseSnapshot(random.below(2) as usize),
         95 => Operation::CompareAll,
+        96 => return vec![Operation::Age, Operation::CompareAll],
         _ => Operation::Get { family, key: key(random), at: None },
     };
     vec![operation]

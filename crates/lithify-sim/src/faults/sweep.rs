@@ -10,6 +10,7 @@ use crate::crash::scripts::Script;
 use crate::model::State;
 use crate::operation::Operation;
 use crate::references::unnamed_files;
+use lithify::base::Clock;
 use lithify::fs::{CrashKeep, FileCallKind, MemoryEnvironment, MemoryFileSystem};
 use lithify::manifest::FileName;
 use lithify::{Durability, Error, ErrorKind, Options};
@@ -30,7 +31,7 @@ pub fn calls(script: &Script, durability: Durability) -> Result<Vec<NotedCall>, 
     let files = MemoryFileSystem::new();
     let calls = Calls::note(&files);
     let options = script.options(durability);
-    let mut actor = Actor::new(&files, &watched_environment(1), &options, new_history(script));
+    let mut actor = Actor::new(&files, &watched_environment(1, 0), &options, new_history(script));
     actor.open().map_err(failed)?;
     for operation in script.told() {
         actor.perform(operation).map_err(failed)?;
@@ -68,7 +69,7 @@ impl Run {
         (at, failure): (u64, Failure),
     ) -> Run {
         let files = MemoryFileSystem::new();
-        let environment = watched_environment(1);
+        let environment = watched_environment(1, 0);
         let fault = Fault::set(&files, failure, at, calls.len() as u64);
         Run {
             actor: Actor::new(&files, &environment, options, new_history(script)),
@@ -186,7 +187,7 @@ impl Run {
         self.is_stopped = false;
         self.actor.let_go();
         let options = self.actor.witness().options();
-        let recovered = recover(&self.files, &options, self.filter())?;
+        let recovered = recover(&self.files, &options, self.filter(), self.environment.now_us())?;
         let found = recovered.found;
         drop(recovered.db);
         let state = self.find(CrashKind::ProcessEnd, &found)?;
@@ -237,17 +238,18 @@ impl Run {
         ];
         for (keep, kind) in crashes {
             let image = self.files.crash_clone(self.at, keep);
-            let recovered = recover(&image, &options, self.filter())
+            let recovered = recover(&image, &options, self.filter(), self.environment.now_us())
                 .map_err(|wrong| format!("{kind:?}: {wrong}"))?;
             self.find(kind, &recovered.found)?;
         }
         self.actor.let_go();
         self.check_left_files()?;
-        let filter = self.filter();
-        let recovered = recover(&self.files, &options, filter)?;
+        let (filter, now_us) = (self.filter(), self.environment.now_us());
+        let recovered = recover(&self.files, &options, filter, now_us)?;
         let state = self.find(CrashKind::ProcessEnd, &recovered.found)?;
         if self.at.is_multiple_of(WORKED_ON_PART) {
-            work_on(&self.files, &options, recovered.db, History::new(state, filter))?;
+            let history = History::new(state, filter).at(now_us);
+            work_on(&self.files, &options, recovered.db, history)?;
         }
         Ok(self.outcome)
     }

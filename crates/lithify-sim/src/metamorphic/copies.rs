@@ -115,7 +115,7 @@ impl Session<'_> {
         let (id, state) = self.backups.0[number % count].clone();
         self.store()?.restore(id, COPY, &RestoreOptions::default()).map_err(text)?;
         self.tally.count("restores", 1);
-        let state = state.as_old_as(&self.state);
+        let state = state.after_half_lives(self.state.half_lives());
         self.live_on(settings, &state).map_err(|what| format!("in backup {id}, restored: {what}"))
     }
 

@@ -18,16 +18,14 @@ const TIME_TO_LIVE_S: u64 = 2 * HALF_LIFE_S - 1;
 /// A half in microseconds.
 pub const HALF_LIFE_US: u64 = HALF_LIFE_S * 1_000_000;
 
+/// How many halves have passed by a virtual clock.
+pub fn half_lives(now_us: u64) -> u32 {
+    (now_us / HALF_LIFE_US) as u32
+}
+
 /// Options with the time to live of a slot.
 pub(super) fn with_lifetime(options: CfOptions, slot: usize) -> CfOptions {
     let time_to_live_s = if slot == TIMED { TIME_TO_LIVE_S } else { 0 };
-    CfOptions { time_to_live_s, ..options }
-}
-
-/// The same where clocks differ between the lives of a database: rows have write times and are never
-/// over.
-pub fn without_end(options: CfOptions) -> CfOptions {
-    let time_to_live_s = if options.time_to_live_s > 0 { (1 << 31) - 1 } else { 0 };
     CfOptions { time_to_live_s, ..options }
 }
 
