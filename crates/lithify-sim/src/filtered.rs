@@ -98,13 +98,23 @@ impl Filtered {
         self.slot == Some(slot)
     }
 
-    /// Options of an opening, with who has to hear of its jobs. The filter is not in force yet.
-    pub(crate) fn listening(&self, options: Options) -> Options {
-        let Some(slot) = self.slot else { return options };
+    /// Who has to hear of the jobs of an opening. The filter is not in force yet.
+    pub(crate) fn hearer(&self) -> impl Fn(&Event) + Send + Sync + 'static {
         self.probe.is_supplied.store(false, SeqCst);
-        let probe = Arc::clone(&self.probe);
-        let event_listener = EventListener::new(move |event| probe.hear(FAMILIES[slot], event));
-        Options { event_listener, ..options }
+        let (probe, slot) = (Arc::clone(&self.probe), self.slot);
+        move |event| {
+            if let Some(slot) = slot {
+                probe.hear(FAMILIES[slot], event);
+            }
+        }
+    }
+
+    /// Options of an opening, with who has to hear of its jobs, if there is a filter.
+    pub(crate) fn listening(&self, options: Options) -> Options {
+        match self.slot {
+            Some(_) => Options { event_listener: EventListener::new(self.hearer()), ..options },
+            None => options,
+        }
     }
 
     /// Gives the family of a slot the filter, if it is its own; whether it is.

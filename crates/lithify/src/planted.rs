@@ -327,12 +327,40 @@ mod list {
         OptimisticUnchecked,
         /// The same for what its cursors went over.
         ScansUnchecked,
+        /// A write that depends on its row reads it before it locks it.
+        ReadBeforeLock,
+        /// A write that depends on its row does not notice that a range with it is deleted meanwhile.
+        UpdateMissesRanges,
+        /// A put of what is absent takes an empty value for none.
+        EmptyTakenForAbsent,
+        /// A comparison takes a row that is not there for one with an empty value.
+        AbsentEqualsEmpty,
+        /// The first row of a range is given although another transaction has locked it.
+        BusyRowGiven,
+        /// Behind a locked row the next one is passed over too.
+        FreeRowPassedOver,
+        /// Gets of a transaction that reads at a snapshot see later commits.
+        SnapshotGetsNewest,
+        /// Cursors of a transaction that reads at a snapshot see later commits.
+        SnapshotScansNewest,
+        /// The end of a flush is told before its tables are live.
+        EndToldEarly,
+        /// The end of a job that failed is not told.
+        FailureUntold,
+        /// A compaction that fails tells its end where it fails, and again where it ends.
+        FailureToldTwice,
         /// Reads show expired rows.
         ExpiredRowsShown,
         /// Compactions drop rows that have expired by now, and not for a snapshot.
         ExpiryForgetsSnapshots,
         /// A table goes whose rows have all expired, although older rows lie under it.
         ExpiredTableUncovers,
+        /// Rows that are replayed from the log have the time of the replay.
+        ReplayedRowsRenewed,
+        /// A row that a compaction filter changes has the time of the compaction.
+        FilterRenewsRow,
+        /// The newest write time of a table is that of its last row.
+        NewestTimeOfLastRow,
         /// A compaction filter is shown what a snapshot sees.
         FilterForgetsSnapshots,
         /// A row that a compaction lets go leaves no delete, although deeper levels hold its key.

@@ -10,7 +10,7 @@ use super::session::{Session, text};
 use crate::filtered::{Filtered, all_rows, check_all, outcomes};
 use crate::operation::{Ending, Key, lifetimes, vary_dictionaries};
 use lithify::stats::{Counter, JobFigure};
-use lithify::{ColumnFamily, ErrorKind};
+use lithify::{ColumnFamily, ErrorKind, Event};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
@@ -32,9 +32,9 @@ impl Filtering {
         Filtering { filter: Filtered::new(slot), compactions: 0 }
     }
 
-    /// As [`Filtered::listening`].
-    pub(super) fn listening(&self, options: lithify::Options) -> lithify::Options {
-        self.filter.listening(options)
+    /// As [`Filtered::hearer`].
+    pub(super) fn hearer(&self) -> impl Fn(&Event) + Send + Sync + 'static {
+        self.filter.hearer()
     }
 }
 

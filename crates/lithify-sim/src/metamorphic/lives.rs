@@ -3,6 +3,7 @@
 
 use super::disk::{CallRecord, DIRECTORY, Disk};
 use super::filtered::Filtering;
+use super::heard::Heard;
 use super::ledger::Before;
 use super::session::{Session, expect_kind};
 use super::transactions::Changes;
@@ -29,6 +30,7 @@ impl<'t> Session<'t> {
             disk,
             seed,
             filtering: Filtering::new(seed, has_threads),
+            heard: Heard::default(),
             settings: settings.clone(),
             db: None,
             handles: Default::default(),
@@ -51,7 +53,7 @@ impl<'t> Session<'t> {
     fn open(&mut self) -> Result<(), String> {
         let failed = |error: lithify::Error| format!("opening: {error}");
         self.before = Before::now(&self.disk);
-        let options = self.filtering.listening(self.settings.database.clone());
+        let options = self.listening(self.settings.database.clone());
         let db = Db::open_in(DIRECTORY, options, self.disk.world()).map_err(failed)?;
         self.changes = Changes::default();
         let mut names = db.column_family_names();
@@ -123,6 +125,7 @@ impl<'t> Session<'t> {
             }
         }
         self.check_waits()?;
+        self.heard.check_end()?;
         self.check_files()
     }
 

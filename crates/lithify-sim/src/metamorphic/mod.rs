@@ -10,7 +10,8 @@
 //! 4. Most cases have no threads: they happen the same way every time, byte for byte. One in
 //!    sixteen has background threads and the real clock; there only the answers are the same.
 //! 5. In half of the cases without threads one family has a compaction filter that changes and removes rows.
-//! 6. A script that fails is shrunk.
+//! 6. What an event listener hears of jobs is one beginning and one end of each, the end once its tables are live.
+//! 7. A script that fails is shrunk.
 
 mod conditions;
 mod copies;
@@ -18,6 +19,7 @@ mod cursor;
 mod direct;
 mod disk;
 mod filtered;
+mod heard;
 mod ledger;
 mod lives;
 mod session;

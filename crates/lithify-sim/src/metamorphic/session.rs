@@ -4,6 +4,7 @@ use super::copies::Backups;
 use super::cursor::{ModelCursor, scan_range};
 use super::disk::{DIRECTORY, Disk};
 use super::filtered::Filtering;
+use super::heard::Heard;
 use super::ledger::Before;
 use super::transactions::{Changes, Open};
 use crate::check::Tally;
@@ -25,6 +26,7 @@ pub(super) struct Session<'t> {
     /// Decides which dictionaries tables are written with.
     pub(super) seed: u64,
     pub(super) filtering: Filtering,
+    pub(super) heard: Heard,
     pub(super) settings: Settings,
     pub(super) db: Option<Db>,
     pub(super) handles: [Option<ColumnFamily>; FAMILY_COUNT],
@@ -95,6 +97,7 @@ impl Session<'_> {
     /// the case.
     pub(super) fn make(&mut self, operation: &Operation) -> Result<(), String> {
         self.make_one(operation)?;
+        self.heard.check()?;
         self.follow_filter()
     }
 
@@ -415,6 +418,7 @@ impl Session<'_> {
     }
 
     fn drop_family(&mut self, slot: usize) -> Result<(), String> {
+        self.heard.note_dropped(FAMILIES[slot]);
         let result = self.db().drop_column_family(FAMILIES[slot]);
         let Some(handle) = self.handles[slot].take() else {
             return expect_kind("a drop of nothing", result, ErrorKind::NotFound);

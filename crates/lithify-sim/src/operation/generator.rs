@@ -384,6 +384,11 @@ impl Generator {
 
     /// Most ranges are short: few rows would be left otherwise.
     fn delete_range(&mut self) -> Change {
+        let (start, end) = self.short_range();
+        Change::DeleteRange(start, end)
+    }
+
+    fn short_range(&mut self) -> (Key, Key) {
         let keys = self.profile.keys;
         let first = self.random.below(keys.count);
         let width = match self.random.below(8) {
@@ -398,7 +403,7 @@ impl Generator {
         if start[..] < [ONCE_PREFIX][..] && end[..] > [ONCE_PREFIX][..] {
             end = vec![ONCE_PREFIX];
         }
-        Change::DeleteRange(start, end)
+        (start, end)
     }
 
     fn any_write(&mut self, has_ranges: bool) -> Write {
@@ -416,7 +421,11 @@ impl Generator {
         let (family, key) = (self.family(), self.key());
         let value = (!self.random.one_in(3)).then(|| self.value());
         let condition = match self.random.below(3) {
-            0 => Condition::Always(value),
+            0 => {
+                let is_disturbed = self.random.one_in(4);
+                let meanwhile = is_disturbed.then(|| self.short_range());
+                Condition::Always { value, meanwhile }
+            }
             1 => Condition::IfAbsent(self.value()),
             _ => Condition::IfEqual { is_own: !self.random.one_in(3), value },
         };

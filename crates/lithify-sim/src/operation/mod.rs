@@ -143,10 +143,16 @@ pub struct Over {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// Sets the row, or removes it, whatever is there: by an update that looks at it.
-    Always(Option<Value>),
+    Always {
+        /// What it is set to.
+        value: Option<Value>,
+        /// A range that is deleted while it looks at the row for the first time.
+        meanwhile: Option<(Key, Key)>,
+    },
     /// Sets the row if there is none.
     IfAbsent(Value),
-    /// Sets the row, or removes it, if it has the value that is named: its own, or another.
+    /// Sets the row, or removes it, if it has the value that is named: its own, which is an empty one where there
+    /// is no row, or another.
     IfEqual {
         /// Whether its own value is named.
         is_own: bool,

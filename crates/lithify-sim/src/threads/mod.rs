@@ -2,7 +2,7 @@
 //!
 //! 1. Writers give all rows of a group one number, in one batch over two column families, and count
 //!    it up; now and then the batch deletes the group's keys first. Between batches they raise
-//!    counters by transactions.
+//!    counters by transactions, updates and comparisons.
 //! 2. Readers look at groups in every way there is: gets, multi-gets, cursors that rest halfway,
 //!    snapshots that are read twice. A keeper flushes and compacts.
 //!    Writers also put and delete rows by range, again and again (`queue`), and rows that a compaction

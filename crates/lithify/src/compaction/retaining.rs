@@ -7,7 +7,9 @@
 
 use crate::Result;
 use crate::base::{Level, SequenceNumber};
-use crate::retention::{CompactionFilter, Expiry, FilterDecision, FilteredRow, split, stamped};
+use crate::retention::{
+    CompactionFilter, Expiry, FilterDecision, FilteredRow, split, stamped, write_time,
+};
 use std::sync::Arc;
 
 /// What a merge needs to know to let rows go.
@@ -54,7 +56,7 @@ impl Retaining {
         stored: &[u8],
         from_s: impl FnOnce() -> u64,
     ) -> Result<Retained> {
-        let (value, written_s) = match self.plan.expiry {
+        let (value, mut written_s) = match self.plan.expiry {
             Some(_) => split(stored).map(|(value, written_s)| (value, Some(written_s)))?,
             None => (stored, None),
         };
@@ -78,6 +80,9 @@ impl Retaining {
             decision = Ok(FilterDecision::Remove);
         }
         let decision = decision?;
+        if planted!(FilterRenewsRow) {
+            written_s = written_s.map(|_| write_time(self.plan.now_s));
+        }
         self.filtered += u64::from(decision != FilterDecision::Keep);
         Ok(match decision {
             FilterDecision::Keep => Retained::Kept,

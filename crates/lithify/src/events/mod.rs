@@ -290,6 +290,9 @@ impl TrackedJob {
         records: impl IntoIterator<Item = &'a JobRecord>,
         outcome: JobOutcome,
     ) {
+        if planted!(FailureUntold) && outcome != JobOutcome::Done {
+            return;
+        }
         if let Some(begun) = self.begun.get() {
             let job = complete(begun.clone());
             let end = JobEnd::new(job, events.now_us(), tables_out, records, outcome);

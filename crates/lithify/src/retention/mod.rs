@@ -101,10 +101,11 @@ impl WriteTimes {
     /// Those of all of these puts and one more.
     #[must_use]
     pub(crate) fn and(self, written_s: u32) -> Self {
-        WriteTimes {
-            oldest_s: self.oldest_s.min(written_s),
-            newest_s: self.newest_s.max(written_s),
+        let mut newest_s = self.newest_s.max(written_s);
+        if planted!(NewestTimeOfLastRow) {
+            newest_s = written_s;
         }
+        WriteTimes { oldest_s: self.oldest_s.min(written_s), newest_s }
     }
 
     /// Whether every put has expired.

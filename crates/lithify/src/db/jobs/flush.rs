@@ -89,6 +89,9 @@ impl FlushReceiver {
         let is_failed = lock(&self.gathered).is_failed;
         let numbers: Vec<_> = tables.iter().map(|(_, table)| table.metadata.number).collect();
         let families: Vec<_> = tables.iter().map(|(family, _)| *family).collect();
+        if planted!(EndToldEarly) {
+            self.tell_end(&families, &records, &outcome_of(is_failed, None));
+        }
         let result = if is_failed { Ok(()) } else { self.inner.install_flush(self, tables) };
         let failure = lock(&self.refusal).take().or(result.as_ref().err().cloned());
         let outcome = outcome_of(is_failed, failure.as_ref());
@@ -115,7 +118,9 @@ impl FlushReceiver {
                 }
             }
         }
-        self.tell_end(&families, &records, &outcome);
+        if !planted!(EndToldEarly) {
+            self.tell_end(&families, &records, &outcome);
+        }
         {
             let mut background = self.inner.jobs.state();
             for flush in &self.flushes {

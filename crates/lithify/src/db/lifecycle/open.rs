@@ -7,14 +7,14 @@
 //! 4. The log is replayed into memtables; its segments stay until those are flushed.
 //! 5. What no state needs is removed, and background work begins.
 
-use crate::base::{BudgetShare, FileNumber, MemoryBudget, SequenceNumber};
+use crate::base::{BudgetShare, FileNumber, MemoryBudget, SequenceNumber, ValueKind};
 use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::Workshop;
 use crate::compaction::scheduler::{Scheduler, SchedulerOptions};
 use crate::compaction::{ReadHeat, recall_decisions, recorded_in, warm_up};
 use crate::db::committing::Commits;
-use crate::db::committing::batch::{Entries, GroupHead};
+use crate::db::committing::batch::{BatchData, Entries, Entry, GroupHead};
 use crate::db::committing::wal_set::WalSet;
 use crate::db::inner::DbInner;
 use crate::db::jobs::Jobs;
@@ -465,8 +465,22 @@ fn replay(
 ) -> Result<()> {
     let path = FileName::Wal(record.position.log_number).path(&inner.path);
     let at = |error: Error| error.at(&path, record.position.offset);
-    let (head, entries) = GroupHead::split(record.payload).map_err(at)?;
+    let (head, mut entries) = GroupHead::split(record.payload).map_err(at)?;
     let GroupHead { first_sequence, entry_count } = head;
+    let mut renewed = BatchData::default();
+    if planted!(ReplayedRowsRenewed) {
+        for entry in entries.clone().flatten() {
+            match inner.tree.family(entry.family).filter(|_| entry.kind == ValueKind::Put) {
+                Some(family) => {
+                    let value = family.rows.value_of(entry.value).map_err(at)?;
+                    renewed.push_to(&family, Entry { value, ..entry });
+                }
+                None => renewed.push(entry),
+            }
+        }
+        renewed.set_write_time(|| inner.world.environment.unix_time_s());
+        entries = renewed.entries();
+    }
     let mut only_family = None;
     if planted!(BatchReplayedInPart) {
         only_family = entries.clone().flatten().next().map(|entry| entry.family);

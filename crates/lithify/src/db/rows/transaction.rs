@@ -182,9 +182,18 @@ impl Transaction {
         family: &ColumnFamily,
         key: &[u8],
     ) -> Result<Option<Slice>> {
+        if planted!(ReadBeforeLock) {
+            let early = self.get(family, key)?;
+            crate::planted::let_others_in();
+            self.lock(family, key)?;
+            return Ok(early);
+        }
         self.lock(family, key)?;
         // Before the read: what is published later, with a higher number, it may have missed.
         self.unless_ranges = Some((Arc::clone(&family.family), self.inner.visibility.last()));
+        if planted!(UpdateMissesRanges) {
+            self.unless_ranges = None;
+        }
         self.get(family, key)
     }
 
@@ -230,6 +239,12 @@ impl Transaction {
             if planted!(RowLockSkipped) {
                 grant = Grant::Held;
             }
+            if planted!(BusyRowGiven) && grant == Grant::Busy {
+                grant = Grant::Held;
+            }
+            if planted!(FreeRowPassedOver) && grant == Grant::Busy {
+                rows.next()?;
+            }
             match grant {
                 Grant::Busy => continue,
                 Grant::New => self.locks.push(row),
@@ -272,7 +287,11 @@ impl Transaction {
             Some(_) => Ok(None),
             None => {
                 self.note_read(family.id(), key);
-                match self.read_snapshot() {
+                let mut at = self.read_snapshot();
+                if planted!(SnapshotGetsNewest) {
+                    at = None;
+                }
+                match at {
                     Some(snapshot) => family.get_at(key, snapshot),
                     None => family.get(key),
                 }
@@ -288,7 +307,10 @@ impl Transaction {
     pub fn cursor(&self, family: &ColumnFamily, range: impl Into<ScanRange>) -> Result<Cursor> {
         self.check_family(family)?;
         let own = self.own_writes(family.id())?;
-        let at = self.read_snapshot().map(|snapshot| &snapshot.moment);
+        let mut at = self.read_snapshot().map(|snapshot| &snapshot.moment);
+        if planted!(SnapshotScansNewest) {
+            at = None;
+        }
         self.inner.open_cursor_under(&family.family, range.into(), at, Some(&own))
     }
 

@@ -65,7 +65,11 @@ impl ColumnFamily {
     pub fn put_if_absent(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<bool> {
         let (key, value) = (key.as_ref(), value.as_ref());
         self.change_row(|mut transaction| {
-            let is_absent = transaction.get_exclusively(self, key)?.is_none();
+            let old = transaction.get_exclusively(self, key)?;
+            let mut is_absent = old.is_none();
+            if planted!(EmptyTakenForAbsent) {
+                is_absent = old.is_none_or(|old| old.is_empty());
+            }
             if is_absent {
                 transaction.put(self, key, value)?;
                 transaction.commit()?;
@@ -123,7 +127,10 @@ impl ColumnFamily {
     ) -> Result<bool> {
         self.change_row(|mut transaction| {
             let old = transaction.get_exclusively(self, key)?;
-            let is_expected = old.is_some_and(|old| old == expected);
+            let mut is_expected = old.as_ref().is_some_and(|old| *old == expected);
+            if planted!(AbsentEqualsEmpty) {
+                is_expected = old.unwrap_or_default() == expected;
+            }
             if is_expected {
                 write(&mut transaction, key)?;
                 transaction.commit()?;
