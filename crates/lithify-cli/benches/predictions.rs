@@ -130,7 +130,7 @@ fn main() -> Result<(), Failure> {
                 };
                 match stored {
                     Ok(stored) => {
-                        let filters = filters_bytes(engine, rows);
+                        let filters = filters_bytes(engine, &rows);
                         let predicted =
                             outcome.bottom.value * advice.data.basis.data_bytes + filters;
                         let compared = Compared { what, predicted, found: stored };

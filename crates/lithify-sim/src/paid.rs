@@ -138,14 +138,14 @@ fn run(case: u64, tally: &mut Tally) -> Result<(), String> {
     match random.below(4) {
         0 => {}
         1 => run.rows.flush().map_err(text)?,
-        _ => run.rows.compact_range(None, None).map_err(text)?,
+        _ => run.rows.compact_range(..).map_err(text)?,
     }
     let snapshot = (random.below(2) == 0).then(|| run.db.snapshot());
     run.kill(random.below(2) == 0)?;
     match random.below(3) {
         0 => {}
         1 => run.rows.flush().map_err(text)?,
-        _ => run.rows.compact_range(None, None).map_err(text)?,
+        _ => run.rows.compact_range(..).map_err(text)?,
     }
     let is_clean = run.scan_on()?;
     run.judge_jobs(tally)?;

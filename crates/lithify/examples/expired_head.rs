@@ -22,7 +22,7 @@ fn put_rows(db: &Db, rows: &ColumnFamily, numbers: impl Iterator<Item = u64>) ->
         batch.commit()?;
     }
     rows.flush()?;
-    rows.compact_range(None, None)
+    rows.compact_range(..)
 }
 
 /// Processor time that a job took for an entry, in nanoseconds.

@@ -31,7 +31,7 @@ fn databases(place: &Path) {
             let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
             family.put(key, format!("a stone {number:050}").as_bytes()).unwrap();
         }
-        family.compact_range(None, None).unwrap();
+        family.compact_range(..).unwrap();
         family.put(b"newer", b"in a table of its own").unwrap();
         family.flush().unwrap();
         family.put(b"newest", b"in the log").unwrap();

@@ -247,7 +247,7 @@ fn scans_of_dead_entries() -> StatisticsSnapshot {
     let options = CfOptions { time_to_live_s: 60, ..family_options() };
     let family = db.column_family("rows", options).unwrap();
     (0..1_000).for_each(|number| family.put(key(number), b"a row").unwrap());
-    family.compact_range(None, None).unwrap();
+    family.compact_range(..).unwrap();
     (0..900).for_each(|number| family.delete(key(number)).unwrap());
     (900..2_000).for_each(|number| family.put(key(number), b"a row").unwrap());
     family.flush().unwrap();

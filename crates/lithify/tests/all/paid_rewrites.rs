@@ -62,7 +62,7 @@ fn an_expired_head_that_is_scanned_again_and_again_goes() {
     parts.environment.advance_us((TIME_TO_LIVE_S - 10) * 1_000_000);
     // Fresh rows among them, so that their table neither goes as a whole nor seems half expired.
     put_all(&rows, (0..DEAD).step_by(100));
-    rows.compact_range(None, None).unwrap();
+    rows.compact_range(..).unwrap();
     parts.environment.advance_us(20 * 1_000_000);
     assert_eq!(scan(&db, &rows), (40, DEAD));
     let scans = scan_until(&db, &rows, 40);
@@ -80,7 +80,7 @@ fn tombstones_between_sparse_rows_sink_to_what_they_hide() {
     let (db, rows) = open(&parts, 0);
     let (total, period) = (5 * DEAD, 50);
     put_all(&rows, 0..total);
-    rows.compact_range(None, None).unwrap();
+    rows.compact_range(..).unwrap();
     // More ranges without rows than are kept, and too few tombstones for a table full of them.
     for number in (0..total).filter(|number| !number.is_multiple_of(period)) {
         rows.delete(key(number)).unwrap();
