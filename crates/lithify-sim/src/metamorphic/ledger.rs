@@ -74,7 +74,7 @@ impl Before {
             ("manifest bytes written", manifests, manifests_counted),
             ("log bytes reserved", reserved, since("wal", |counts| counts.preallocated_bytes)),
             ("bytes written for copies", copies, beside.written_bytes),
-            ("bytes written in all", all, log + tables + manifests + reserved + copies),
+            ("bytes written in all", all, log + tables + manifests + copies),
             ("bytes read from tables and for copies", read, read_counted),
             ("such reads", reads, since("sst", |counts| counts.reads) + beside.reads),
             ("log syncs at most", syncs, syncs.min(since("wal", |counts| counts.syncs))),

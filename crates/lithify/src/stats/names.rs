@@ -46,7 +46,7 @@ named_list! {
     Cause {
         /// Records written to the write-ahead log, and zeros ahead of small synced ones.
         Wal = "wal", "bytes, ns";
-        /// Space reserved in log segments ahead of the records.
+        /// Space reserved in log segments ahead of the records: nothing is written, no total has it.
         WalPreallocation = "wal-preallocation", "bytes, ns";
         /// Version edits and the files that name the current manifest.
         Manifest = "manifest", "bytes, ns";
@@ -280,9 +280,9 @@ named_list! {
 named_list! {
     /// What is summed up over the reads and writes of files.
     TrafficFigure {
-        /// Bytes written to files.
+        /// Bytes written to files; of `wal-preallocation`, bytes reserved.
         WrittenBytes = "written-bytes", "bytes";
-        /// Bookings of written bytes.
+        /// Bookings of written or reserved bytes.
         Writes = "writes", "count";
         /// Bytes read from files.
         ReadBytes = "read-bytes", "bytes";
@@ -296,9 +296,9 @@ named_list! {
     Derived {
         /// (flush + compaction + ingest: written bytes) / ingested-bytes.
         WriteAmplificationTables = "w-amp-flush", "ratio";
-        /// (wal: written bytes) / ingested-bytes; preallocation is not in it.
+        /// (wal: written bytes) / ingested-bytes.
         WriteAmplificationWal = "w-amp-wal", "ratio";
-        /// (all causes but copy: written bytes) / ingested-bytes.
+        /// (all causes but copy and wal-preallocation: written bytes) / ingested-bytes.
         WriteAmplificationTotal = "w-amp-total", "ratio";
         /// (user-lookup: reads) / (gets + multi-get-keys).
         FileReadsPerLookup = "file-reads-per-lookup", "ratio";

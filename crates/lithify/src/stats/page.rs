@@ -468,7 +468,7 @@ impl StatisticsSnapshot {
         }
         writeln!(f)?;
         let figures = &self.figures;
-        for cause in Cause::ALL {
+        for cause in Cause::ALL.iter().filter(|cause| **cause != Cause::WalPreallocation) {
             let traffic = |figure| figures.traffic_of_cause(*cause, figure) as f64 / MIB;
             let cpu_ns = figures.cpu_ns_of_cause(*cause);
             let written = traffic(TrafficFigure::WrittenBytes);
@@ -483,7 +483,8 @@ impl StatisticsSnapshot {
             }
             writeln!(f)?;
         }
-        Ok(())
+        let reserved = figures.traffic_of_cause(Cause::WalPreallocation, TrafficFigure::WrittenBytes);
+        writeln!(f, "Log space reserved, not written: {}", human(reserved))
     }
 
     fn codecs(&self, f: &mut Formatter<'_>) -> fmt::Result {

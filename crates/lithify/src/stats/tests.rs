@@ -276,6 +276,9 @@ fn traffic_is_booked_by_cause_level_and_codec() {
     // Beyond the slots nothing is lost: it counts for the last level, without a codec.
     assert_eq!(of(Cause::Compaction, LEVEL_SLOTS - 1, 0, TrafficFigure::WrittenBytes), 7);
     assert_eq!(figures.traffic_total(TrafficFigure::WrittenBytes), 1_507);
+    ledger.book_written(Cause::WalPreallocation, 0, 0, 64 << 20);
+    let total = ledger.figures().traffic_total(TrafficFigure::WrittenBytes);
+    assert_eq!(total, 1_507, "space reserved is not written");
     assert_eq!(figures.traffic_of_cause(Cause::UserLookup, TrafficFigure::ReadBytes), 42);
 
     ledger.book_written(Cause::Flush, 0, 0, 11);
