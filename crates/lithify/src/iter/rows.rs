@@ -93,8 +93,10 @@ enum Position {
     Forward,
     /// The same, and the merge may lead to the next row: `key` is not that of the row.
     Leading,
-    /// On a row, saved in the buffers; the merge stands on its entry, or behind those that were folded.
+    /// On a row, saved in the buffers; the merge stands behind the entries that were folded.
     Folded,
+    /// On a row, saved in the buffers; the merge stands on the last entry that it was made of.
+    Saved,
     /// On a row, saved in the buffers; the merge stands before its key.
     Backward,
     /// On a row; the merge stands on its entry and may lead to the row before.
@@ -212,7 +214,9 @@ impl RowCursor {
     pub(crate) fn key(&self) -> &[u8] {
         match self.position {
             Position::Leading | Position::LeadingBack => self.merge.key(),
-            Position::Forward | Position::Folded | Position::Backward => &self.key,
+            Position::Forward | Position::Folded | Position::Saved | Position::Backward => {
+                &self.key
+            }
             _ => &[],
         }
     }
@@ -222,7 +226,7 @@ impl RowCursor {
     pub(crate) fn value(&self) -> &[u8] {
         match self.position {
             Position::Forward | Position::Leading | Position::LeadingBack => self.merge.value(),
-            Position::Folded | Position::Backward => &self.value,
+            Position::Folded | Position::Saved | Position::Backward => &self.value,
             _ => &[],
         }
     }
@@ -331,7 +335,7 @@ impl RowCursor {
             Position::Fresh | Position::AtStart => self.seek_to_first(),
             Position::AtEnd => Ok(false),
             Position::Leading => self.lead(),
-            Position::Forward => {
+            Position::Forward | Position::Saved => {
                 self.position = Position::AtEnd;
                 self.merge.next(context!(self))?;
                 self.find_next(true, None)
@@ -357,7 +361,7 @@ impl RowCursor {
         match self.position {
             Position::Fresh | Position::AtEnd => self.seek_to_last(),
             Position::AtStart => Ok(false),
-            Position::Forward | Position::Leading | Position::Folded => {
+            Position::Forward | Position::Leading | Position::Folded | Position::Saved => {
                 self.keep_key();
                 self.position = Position::AtStart;
                 let key = std::mem::take(&mut self.key);
@@ -454,7 +458,7 @@ impl RowCursor {
                     let position = match self.expiry.filter(|_| !is_operand) {
                         None => Some(Position::Forward),
                         Some(expiry) => {
-                            self.keep_unless_expired(expiry)?.then_some(Position::Folded)
+                            self.keep_unless_expired(expiry)?.then_some(Position::Saved)
                         }
                     };
                     if let Some(position) = position {

@@ -115,7 +115,7 @@ named_list! {
         Seeks = "seeks", "count";
         /// Rows that cursors came to, by a seek or a move.
         Nexts = "nexts", "count";
-        /// Entries that cursors passed over and that were no rows: tombstones, older versions.
+        /// Dead entries that cursors passed: tombstones, what they hide, older versions, expired rows.
         SkippedEntries = "skipped-entries", "count";
         /// Stored bytes that cursors read ahead of the block that they wanted.
         ReadAheadBytes = "read-ahead-bytes", "bytes";

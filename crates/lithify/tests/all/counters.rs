@@ -400,6 +400,71 @@ fn cursors_count_positionings_rows_and_dead_entries_both_ways() {
     assert!(text.contains(passed), "{text}");
 }
 
+/// Dead entries that a scan of all rows passes, forward and backward.
+fn dead_both_ways(db: &Db, family: &ColumnFamily) -> [u64; 2] {
+    let before = counter(db, Counter::SkippedEntries);
+    scan(family);
+    let between = counter(db, Counter::SkippedEntries);
+    let mut cursor = family.cursor(..).unwrap();
+    while cursor.prev().unwrap() {}
+    drop(cursor);
+    [between - before, counter(db, Counter::SkippedEntries) - between]
+}
+
+#[test]
+fn what_a_folded_row_is_made_of_is_not_dead() {
+    for is_flushed in [false, true] {
+        let parts = Parts::new(15);
+        let options = CfOptions { merge_operator: MergeOperator::add(), ..family_options() };
+        let (db, family) = open_with(&parts, options);
+        let flush = || {
+            if is_flushed {
+                family.flush().unwrap();
+            }
+        };
+        let one = 1_u64.to_le_bytes();
+        (0..10).for_each(|number| family.put(key(number), one).unwrap());
+        flush();
+        // A flush makes one operand of the two.
+        (0..2).for_each(|_| (0..10).for_each(|number| family.merge(key(number), one).unwrap()));
+        flush();
+        assert_eq!(dead_both_ways(&db, &family), [0, 0], "{is_flushed}");
+        family.put(key(0), one).unwrap();
+        family.delete(key(1)).unwrap();
+        family.delete_range(key(2), key(4)).unwrap();
+        family.merge(key(3), one).unwrap();
+        flush();
+        let hidden = if is_flushed { 2 } else { 3 };
+        assert_eq!(dead_both_ways(&db, &family), [4 * hidden + 1; 2], "{is_flushed}: 1 tombstone");
+    }
+}
+
+#[test]
+fn rows_that_live_until_they_expire_are_not_dead_before() {
+    for is_flushed in [false, true] {
+        let parts = Parts::new(16);
+        let options = CfOptions { time_to_live_s: 60, ..family_options() };
+        let (db, family) = open_with(&parts, options);
+        let flush = || {
+            if is_flushed {
+                family.flush().unwrap();
+            }
+        };
+        (0..10).for_each(|number| family.put(key(number), b"1").unwrap());
+        flush();
+        assert_eq!(dead_both_ways(&db, &family), [0, 0], "{is_flushed}");
+        parts.environment.advance_us(50_000_000);
+        family.put(key(0), b"2").unwrap();
+        family.delete(key(1)).unwrap();
+        family.delete_range(key(2), key(3)).unwrap();
+        flush();
+        let hidden = 1 + 2 + 1;
+        assert_eq!(dead_both_ways(&db, &family), [hidden; 2], "{is_flushed}");
+        parts.environment.advance_us(15_000_000);
+        assert_eq!(dead_both_ways(&db, &family), [hidden + 7; 2], "{is_flushed}: 7 rows expired");
+    }
+}
+
 #[test]
 fn a_scan_shows_while_it_goes_on() {
     let parts = Parts::new(13);

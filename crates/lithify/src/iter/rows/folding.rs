@@ -59,6 +59,7 @@ impl RowCursor {
         folding.restart(false);
         self.value.clear();
         folding.push(self.merge.trailer(), self.merge.value());
+        let mut position = Position::Folded;
         loop {
             self.merge.next(context!(self))?;
             if !self.merge.valid() || !is_same_key(self.merge.key(), &self.key) {
@@ -78,6 +79,7 @@ impl RowCursor {
                 Some(ValueKind::Put) => {
                     folding.has_base = true;
                     self.value.extend_from_slice(self.merge.value());
+                    position = Position::Saved;
                     break;
                 }
                 _ => break,
@@ -88,7 +90,7 @@ impl RowCursor {
         }
         self.folding = Some(folding);
         self.fold()?;
-        self.position = Position::Folded;
+        self.position = position;
         Ok(true)
     }
 
@@ -110,7 +112,8 @@ impl RowCursor {
     /// The operands of the row, if it has some, and whether [`RowCursor::value`] is what is below
     /// them; for a cursor without a family.
     pub(crate) fn unfolded(&self) -> Option<(&Operands, bool)> {
-        let is_saved = matches!(self.position, Position::Folded | Position::Backward);
+        let saved = [Position::Folded, Position::Saved, Position::Backward];
+        let is_saved = saved.contains(&self.position);
         let folding = self.folding.as_ref().filter(|folding| !folding.operands.is_empty())?;
         let is_left = is_saved && self.family.is_none();
         is_left.then_some((&folding.operands, folding.has_base))

@@ -51,8 +51,8 @@ pub(super) const REVIEW: &[Reviewed] = reviewed! {
         "Lookups.",
         "400 / 20,000 = 0.02";
     SkippedPerRow = 0.25,
-        "Tombstones, older versions, entries that a range delete covers or a snapshot does not see.",
-        "Rows outside of the bounds: they are not passed.",
+        "Tombstones, older versions, expired rows, entries that a range delete covers or a snapshot does not see.",
+        "Rows outside of the bounds: they are not passed. Merge operands of a row, and what they are based on.",
         "5,000 / 20,000 = 0.25";
     SpaceAmplification = 2.0,
         "Whole tables, and the records in log segments that are needed.",
