@@ -204,7 +204,7 @@ impl Debt {
     pub fn add_tree(&mut self, version: &Version, targets: &LevelTargets) {
         let sizes = level_sizes(version);
         let runs = version.level(0).len();
-        let is_due = targets.scores(runs, &sizes).iter().any(|score| *score >= 1.0);
+        let is_due = targets.is_due(runs, &sizes);
         let excess_bytes = if is_due { targets.excess_bytes(&sizes) } else { 0 };
         if is_due {
             self.pending_compaction_bytes += targets.pending_compaction_bytes(&sizes);

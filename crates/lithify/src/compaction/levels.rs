@@ -96,8 +96,13 @@ impl LevelTargets {
         scores
     }
 
+    /// Whether a level is due for compaction: a tree in which none is owes nothing.
+    pub fn is_due(&self, level0_runs: usize, level_bytes: &[u64]) -> bool {
+        self.scores(level0_runs, level_bytes).iter().any(|score| *score >= 1.0)
+    }
+
     /// Bytes that compactions still have to rewrite until level 0 is empty and every level at
-    /// its target.
+    /// its target; nobody is about to do it unless [`LevelTargets::is_due`].
     pub fn pending_compaction_bytes(&self, level_bytes: &[u64]) -> u64 {
         let bottom = level_bytes.len().saturating_sub(1);
         if bottom == 0 {

@@ -56,6 +56,7 @@ impl DbInner {
         let view = family.view();
         let targets = family.level_targets(&view.version);
         let sizes = level_sizes(&view.version);
+        let is_due = targets.is_due(view.version.level(0).len(), &sizes);
         FamilyStatistics {
             id: family.id,
             name: family.name.clone(),
@@ -65,7 +66,10 @@ impl DbInner {
             immutable_memtables: view.immutable.len() as u64,
             base_level: targets.base_level as u64,
             longest_pass: family.rows.longest_pass.get(),
-            pending_compaction_bytes: targets.pending_compaction_bytes(&sizes),
+            pending_compaction_bytes: match is_due {
+                true => targets.pending_compaction_bytes(&sizes),
+                false => 0,
+            },
             ..FamilyStatistics::default()
         }
         .with_levels(self.level_shapes(family, &view, &targets))

@@ -164,7 +164,8 @@ gauges! {
         immutable_memtables: "count";
         /// The level that its level 0 is compacted into.
         base_level: "level";
-        /// Bytes that compactions still have to rewrite to bring every level to its target.
+        /// Bytes that compactions still have to rewrite until level 0 is empty and every level at
+        /// its target; 0 while no level is due.
         pending_compaction_bytes: "bytes";
         /// Stored bytes of tables whose codec is not the one that the policy asks for.
         codec_debt_bytes: "bytes";

@@ -90,7 +90,8 @@ gauges! {
         uptime_us: "us";
         /// The level that level 0 is compacted into; over families, the deepest of them.
         base_level: "level";
-        /// Bytes that compactions still have to rewrite to bring every level to its target.
+        /// Bytes that compactions still have to rewrite until level 0 is empty and every level at
+        /// its target; 0 while no level is due.
         pending_compaction_bytes: "bytes";
         /// Bytes of records in log segments that are still needed; space reserved behind them is
         /// not in it.

@@ -466,6 +466,20 @@ fn rows_that_live_until_they_expire_are_not_dead_before() {
 }
 
 #[test]
+fn what_level_0_holds_below_its_trigger_is_not_pending() {
+    let parts = Parts::new(17);
+    let (db, family) = open(&parts);
+    for _ in 0..2 {
+        (0..100).for_each(|number| family.put(key(number), [1; 50]).unwrap());
+        family.flush().unwrap();
+    }
+    db.wait_for_compaction().unwrap();
+    let stats = db.stats();
+    assert!(stats.levels[0].size_bytes > 0, "{stats}");
+    assert_eq!(stats.pending_compaction_bytes, 0, "{stats}");
+}
+
+#[test]
 fn a_scan_shows_while_it_goes_on() {
     let parts = Parts::new(13);
     let (db, family) = open(&parts);

@@ -81,6 +81,15 @@ fn level_0_counts_by_runs_or_by_bytes() {
 }
 
 #[test]
+fn what_level_0_holds_below_its_trigger_is_not_due() {
+    let mut sizes = bottom_only(60 * MIB);
+    sizes[0] = 2 * MIB;
+    let targets = LevelTargets::of_sizes(&sizes, &shape(8 * MIB, 8));
+    assert!(targets.pending_compaction_bytes(&sizes) > 0);
+    assert!(!targets.is_due(3, &sizes) && targets.is_due(4, &sizes));
+}
+
+#[test]
 fn debt_is_smooth_in_every_size() {
     let shape = shape(8 * MIB, 8);
     for varied in [0, 5, 6] {
