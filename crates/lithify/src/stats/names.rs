@@ -99,7 +99,8 @@ named_list! {
 named_list! {
     /// Counts of operations and of what became of them.
     Counter {
-        /// Point reads, `contains` among them; not a transaction's reads of its own writes.
+        /// Point reads, `contains` among them, and what `lock_first` reads again under its lock; not a
+        /// transaction's reads of its own writes.
         Gets = "gets", "count";
         /// Point reads that found a value.
         GetHits = "get-hits", "count";

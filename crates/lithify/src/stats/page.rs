@@ -168,6 +168,33 @@ fn filter_line(
     )
 }
 
+/// Nothing where no transaction was ended and no lock or conflict was met.
+fn transaction_line(
+    f: &mut Formatter<'_>,
+    title: &str,
+    counter: impl Fn(Counter) -> u64,
+) -> fmt::Result {
+    let [commits, rollbacks, requests, waits, timeouts, deadlocks, conflicts] = [
+        Counter::TransactionCommits,
+        Counter::TransactionRollbacks,
+        Counter::LockRequests,
+        Counter::LockWaits,
+        Counter::LockTimeouts,
+        Counter::Deadlocks,
+        Counter::Conflicts,
+    ]
+    .map(counter);
+    if [commits, rollbacks, requests, waits, conflicts] == [0; 5] {
+        return Ok(());
+    }
+    writeln!(
+        f,
+        "{title} transactions: {commits} committed, {rollbacks} rolled back, {conflicts} conflicts; \
+         row locks: {requests} requested, {waits} waited for, {timeouts} timed out, {deadlocks} \
+         deadlocks",
+    )
+}
+
 const FAMILY_HEADER: &str = "Tables       Size   Raw(x)   Memtable       Gets       Puts    Deletes \
     Cursors       Rows Dead/row W-Amp       Debt    Pending  Compression";
 
@@ -442,7 +469,8 @@ impl StatisticsSnapshot {
             counter(Counter::MultiGetKeys),
         )?;
         scan_line(f, title, counter)?;
-        filter_line(f, title, counter)
+        filter_line(f, title, counter)?;
+        transaction_line(f, title, counter)
     }
 
     /// One line for each column family, where there are several.

@@ -383,6 +383,13 @@ fn book_activity(ledger: &Ledger) {
         (Counter::FilterChecks, 30_000),
         (Counter::FilterNegatives, 20_000),
         (Counter::FilterFalsePositives, 300),
+        (Counter::TransactionCommits, 600),
+        (Counter::TransactionRollbacks, 20),
+        (Counter::LockRequests, 1_800),
+        (Counter::LockWaits, 50),
+        (Counter::LockTimeouts, 5),
+        (Counter::Deadlocks, 2),
+        (Counter::Conflicts, 10),
     ] {
         ledger.count(counter, amount);
     }
@@ -640,6 +647,7 @@ fn a_page_without_any_work_has_no_broken_numbers() {
     assert!(!snapshot.to_json().contains("NaN"));
 }
 
+    assert!(!page.contains("transactions: "), "no line where there were none: {page}");
 #[test]
 fn json_escapes_what_must_be_escaped() {
     let mut json = JsonWriter::new();
