@@ -11,7 +11,7 @@ pub enum MemoryUse {
     Cache = 0,
     /// Blocks no longer in the cache that a slice or cursor still holds.
     Pinned = 1,
-    /// Active and immutable memtables.
+    /// Active and immutable memtables, and memory that flushed ones left for the next.
     Memtable = 2,
     /// Reused codec contexts.
     Codec = 3,
@@ -42,7 +42,9 @@ impl MemoryUse {
             MemoryUse::Pinned => {
                 "Blocks no longer in the cache that a slice or cursor still holds."
             }
-            MemoryUse::Memtable => "Active and immutable memtables.",
+            MemoryUse::Memtable => {
+                "Active and immutable memtables, and memory that flushed ones left for the next."
+            }
             MemoryUse::Codec => "Reused codec contexts.",
             MemoryUse::Compaction => "Buffers of flushes and compactions.",
             MemoryUse::Tables => "Index and filter blocks that open tables keep.",

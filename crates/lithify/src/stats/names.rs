@@ -233,9 +233,9 @@ named_list! {
 named_list! {
     /// What is summed up over the jobs that wrote into a level.
     JobFigure {
-        /// Bytes read from levels above.
+        /// Stored bytes of the input tables from levels above. `read-bytes` has what was read.
         ReadSourceBytes = "read-source-bytes", "bytes";
-        /// Bytes read from the level itself.
+        /// Stored bytes of the input tables from the level itself.
         ReadTargetBytes = "read-target-bytes", "bytes";
         /// Bytes of tables written.
         WrittenBytes = "written-bytes", "bytes";

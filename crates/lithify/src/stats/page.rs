@@ -9,19 +9,15 @@ use super::names::{
     TrafficFigure,
 };
 use super::snapshot::{LevelShape, StatisticsSnapshot, ratio, writes};
+use crate::base::size;
 use std::fmt::{self, Display, Formatter};
 
 const MIB: f64 = (1 << 20) as f64;
-const GIB: f64 = (1 << 30) as f64;
 
-/// Bytes in a unit that keeps the number short.
-fn human(bytes: u64) -> String {
-    let bytes = bytes as f64;
-    match bytes {
-        _ if bytes >= GIB => format!("{:.2} GB", bytes / GIB),
-        _ if bytes >= MIB => format!("{:.2} MB", bytes / MIB),
-        _ => format!("{:.2} KB", bytes / 1024.0),
-    }
+/// Bytes that may be fewer than none.
+fn signed_size(bytes: f64) -> String {
+    let sign = if bytes < 0.0 { "-" } else { "" };
+    format!("{sign}{}", size(bytes.abs() as u64))
 }
 
 fn quotient(dividend: f64, divisor: f64) -> f64 {
@@ -195,8 +191,8 @@ fn transaction_line(
     )
 }
 
-const FAMILY_HEADER: &str = "Tables       Size   Raw(x)   Memtable       Gets       Puts    Deletes \
-    Cursors       Rows Dead/row W-Amp       Debt    Pending  Compression";
+const FAMILY_HEADER: &str = "Tables       Size   Raw(x)   Memtable       Gets       Puts     Merges    \
+    Deletes RangeDel Cursors       Rows Dead/row W-Amp       Debt    Pending  Compression";
 
 fn family_line(f: &mut Formatter<'_>, family: &FamilyStatistics, width: usize) -> fmt::Result {
     let counter = |counter| family.figures.counter(counter);
@@ -205,24 +201,25 @@ fn family_line(f: &mut Formatter<'_>, family: &FamilyStatistics, width: usize) -
         None => "-".to_owned(),
     };
     let gets = counter(Counter::Gets) + counter(Counter::MultiGetKeys);
-    // A merge puts what it makes.
-    let puts = counter(Counter::Puts) + counter(Counter::Merges);
+    let deletes = counter(Counter::Deletes) + counter(Counter::SingleDeletes);
     writeln!(
         f,
-        "{:<width$} {:>6} {:>10} {:>8} {:>10} {gets:>10} {puts:>10} {:>10} {:>7} {:>10} {:>8} {:>5} \
-         {:>10} {:>10}  {}",
+        "{:<width$} {:>6} {:>10} {:>8} {:>10} {gets:>10} {:>10} {:>10} {deletes:>10} {:>8} {:>7} \
+         {:>10} {:>8} {:>5} {:>10} {:>10}  {}",
         family.name,
         family.tables,
-        human(family.table_bytes),
+        size(family.table_bytes),
         real(Derived::StoredToRaw, 3),
-        human(family.memtable_bytes),
-        writes(counter) - puts,
+        size(family.memtable_bytes),
+        counter(Counter::Puts),
+        counter(Counter::Merges),
+        counter(Counter::RangeDeletes),
         counter(Counter::Cursors),
         counter(Counter::Nexts),
         real(Derived::SkippedPerRow, 1),
         real(Derived::WriteAmplificationTables, 2),
-        human(family.codec_debt_bytes + family.reclaim_debt_bytes),
-        human(family.pending_compaction_bytes),
+        size(family.codec_debt_bytes + family.reclaim_debt_bytes),
+        size(family.pending_compaction_bytes),
         family.compression,
     )
 }
@@ -248,8 +245,8 @@ fn job_line(f: &mut Formatter<'_>, end: &JobEnd) -> fmt::Result {
         job.kind.name(),
         if job.kind == JobKind::WriteStop { "-" } else { &levels },
         if job.kind == JobKind::WriteStop { "-" } else { &tables },
-        human(job.bytes_in),
-        human(end.bytes_out),
+        size(job.bytes_in),
+        size(end.bytes_out),
         end.entries_in,
         end.entries_dropped,
     )?;
@@ -258,33 +255,33 @@ fn job_line(f: &mut Formatter<'_>, end: &JobEnd) -> fmt::Result {
     writeln!(f, "{words}{}", end.outcome)
 }
 
-const HEADER: &str = "Level   Files      Size Score Read(GB)   Rn(GB) Rnp1(GB) Write(GB) \
-    WPreComp(GB) Wnew(GB) Moved(GB)  W-Amp Rd(MB/s) Wr(MB/s) Comp(sec) CompMergeCPU(sec) \
+const HEADER: &str = "Level   Files      Size Score     Input     In(n)   In(n+1)     Write  \
+    WPreComp      Wnew     Moved  W-Amp In(MiB/s) Wr(MiB/s) Comp(sec) CompMergeCPU(sec) \
     Comp(cnt) Avg(sec)     KeyIn   KeyDrop  Codec";
 
 impl Display for Row {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let shape = self.shape.clone().unwrap_or_default();
         let files = format!("{}/{}", shape.files, shape.files_busy);
-        let size = human(shape.size_bytes);
-        write!(f, "{:>5} {files:>7} {size:>9} {:>5.2} ", self.name, shape.score)?;
-        let read = self.read_source + self.read_target;
-        for (bytes, width) in [
-            (read, 8),
-            (self.read_source, 8),
-            (self.read_target, 8),
-            (self.written, 9),
-            (self.written_raw, 12),
-            (self.written - self.read_target, 8),
-            (self.moved, 9),
+        let stored = size(shape.size_bytes);
+        write!(f, "{:>5} {files:>7} {stored:>9} {:>5.2} ", self.name, shape.score)?;
+        let input = self.read_source + self.read_target;
+        for bytes in [
+            input,
+            self.read_source,
+            self.read_target,
+            self.written,
+            self.written_raw,
+            self.written - self.read_target,
+            self.moved,
         ] {
-            write!(f, "{:>width$.3} ", bytes / GIB)?;
+            write!(f, "{:>9} ", signed_size(bytes))?;
         }
         let amplification = quotient(self.amplified.0, self.amplified.1);
-        let read_mb_s = quotient(read / MIB, self.wall_s);
-        let written_mb_s = quotient(self.written / MIB, self.wall_s);
+        let input_mib_s = quotient(input / MIB, self.wall_s);
+        let written_mib_s = quotient(self.written / MIB, self.wall_s);
         let average_s = quotient(self.wall_s, self.jobs as f64);
-        write!(f, "{amplification:>6.2} {read_mb_s:>8.1} {written_mb_s:>8.1} ")?;
+        write!(f, "{amplification:>6.2} {input_mib_s:>9.1} {written_mib_s:>9.1} ")?;
         write!(f, "{:>9.2} {:>17.2} {:>9} ", self.wall_s, self.cpu_s, self.jobs)?;
         write!(f, "{average_s:>8.3} {:>9} {:>9}  ", self.entries_in, self.entries_dropped)?;
         if shape.codec_debt_files > 0 {
@@ -345,9 +342,9 @@ impl StatisticsSnapshot {
             writeln!(f, "{}", Row::sum("Int", &self.figures.since(&previous.figures)))?;
         }
         writeln!(f, "\nUptime(secs): {:.1} total", self.uptime_us as f64 / 1e6)?;
-        let pending = human(self.pending_compaction_bytes);
+        let pending = size(self.pending_compaction_bytes);
         writeln!(f, "Estimated pending compaction bytes: {pending}")?;
-        writeln!(f, "Log that is needed: {}", human(self.wal_live_bytes))?;
+        writeln!(f, "Log that is needed: {}", size(self.wal_live_bytes))?;
         self.reason_lines(f)?;
         write!(f, "Blocks copied as stored:")?;
         let copied = |level, figure| self.figures.job(level, figure);
@@ -355,8 +352,8 @@ impl StatisticsSnapshot {
         let mut separator = "";
         for level in (0..LEVEL_SLOTS).filter(copies) {
             let blocks = copied(level, JobFigure::CopiedBlocks);
-            let size = human(copied(level, JobFigure::CopiedBytes));
-            write!(f, "{separator} L{level} {blocks} of {size}")?;
+            let stored = size(copied(level, JobFigure::CopiedBytes));
+            write!(f, "{separator} L{level} {blocks} of {stored}")?;
             separator = ",";
         }
         writeln!(f, "{}", if separator.is_empty() { " none" } else { "" })
@@ -384,10 +381,10 @@ impl StatisticsSnapshot {
             "Debt: {} tables ({}) in another codec; {} tables with entries kept for snapshots, {} of \
              them ({}) for released ones",
             sum(|level| level.codec_debt_files),
-            human(sum(|level| level.codec_debt_bytes)),
+            size(sum(|level| level.codec_debt_bytes)),
             sum(|level| level.obsolete_files),
             sum(|level| level.reclaim_debt_files),
-            human(sum(|level| level.reclaim_debt_bytes)),
+            size(sum(|level| level.reclaim_debt_bytes)),
         )?;
         writeln!(
             f,
@@ -421,20 +418,19 @@ impl StatisticsSnapshot {
     ) -> fmt::Result {
         let counter = |counter| figures.counter(counter);
         let count = |wanted| counter(wanted) as f64;
-        let gib = |bytes: u64| bytes as f64 / GIB;
         let rate = |bytes: u64| quotient(bytes as f64 / MIB, span_us as f64 / 1e6);
         let traffic = |cause, figure| figures.traffic_of_cause(cause, figure);
         let flushed = traffic(Cause::Flush, TrafficFigure::WrittenBytes);
-        writeln!(f, "{title} flush: {:.3} GB, {:.2} MB/s", gib(flushed), rate(flushed))?;
+        writeln!(f, "{title} flush: {}, {:.2} MiB/s", size(flushed), rate(flushed))?;
         let written = traffic(Cause::Compaction, TrafficFigure::WrittenBytes);
         let read = traffic(Cause::Compaction, TrafficFigure::ReadBytes);
         writeln!(
             f,
-            "{title} compaction: {:.3} GB write, {:.2} MB/s write, {:.3} GB read, {:.2} MB/s read, \
+            "{title} compaction: {} write, {:.2} MiB/s write, {} read, {:.2} MiB/s read, \
              {:.1} CPU seconds",
-            gib(written),
+            size(written),
             rate(written),
-            gib(read),
+            size(read),
             rate(read),
             figures.cpu_ns_of_cause(Cause::Compaction) as f64 / 1e9,
         )?;
@@ -443,22 +439,22 @@ impl StatisticsSnapshot {
         writeln!(
             f,
             "{title} writes: {} writes, {keys} keys, {} commit groups, {:.1} writes per commit \
-             group, ingest: {:.3} GB, {:.2} MB/s",
+             group, ingest: {}, {:.2} MiB/s",
             counter(Counter::Commits),
             counter(Counter::CommitGroups),
             quotient(count(Counter::Commits), count(Counter::CommitGroups)),
-            gib(ingested),
+            size(ingested),
             rate(ingested),
         )?;
         let logged = traffic(Cause::Wal, TrafficFigure::WrittenBytes);
         writeln!(
             f,
-            "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {:.3} GB, \
-             {:.2} MB/s",
+            "{title} WAL: {} writes, {} syncs, {:.2} writes per sync, written: {}, \
+             {:.2} MiB/s",
             counter(Counter::WalWrites),
             counter(Counter::WalSyncs),
             quotient(count(Counter::WalWrites), count(Counter::WalSyncs)),
-            gib(logged),
+            size(logged),
             rate(logged),
         )?;
         writeln!(
@@ -473,9 +469,9 @@ impl StatisticsSnapshot {
         transaction_line(f, title, counter)
     }
 
-    /// One line for each column family, where there are several.
+    /// One line for each column family.
     fn family_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        if self.families.len() < 2 {
+        if self.families.is_empty() {
             return Ok(());
         }
         writeln!(f, "\n** Column families **")?;
@@ -490,58 +486,58 @@ impl StatisticsSnapshot {
 
     fn costs(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n** Cost by cause **")?;
-        write!(f, "{:<17} {:>10} {:>10} {:>10}", "Cause", "Write(MB)", "Read(MB)", "CPU(sec)")?;
+        write!(f, "{:<17} {:>10} {:>10} {:>10}", "Cause", "Write", "Read", "CPU(sec)")?;
         for part in CpuPart::ALL {
             write!(f, " {:>10}", part.name())?;
         }
         writeln!(f)?;
         let figures = &self.figures;
         for cause in Cause::ALL.iter().filter(|cause| **cause != Cause::WalPreallocation) {
-            let traffic = |figure| figures.traffic_of_cause(*cause, figure) as f64 / MIB;
+            let traffic = |figure| figures.traffic_of_cause(*cause, figure);
             let cpu_ns = figures.cpu_ns_of_cause(*cause);
             let written = traffic(TrafficFigure::WrittenBytes);
             let read = traffic(TrafficFigure::ReadBytes);
-            if cpu_ns == 0 && written + read == 0.0 {
+            if cpu_ns == 0 && written + read == 0 {
                 continue;
             }
             let cpu_s = cpu_ns as f64 / 1e9;
-            write!(f, "{:<17} {written:>10.3} {read:>10.3} {cpu_s:>10.3}", cause.name())?;
+            let (written, read) = (size(written), size(read));
+            write!(f, "{:<17} {written:>10} {read:>10} {cpu_s:>10.3}", cause.name())?;
             for part in CpuPart::ALL {
                 write!(f, " {:>10.3}", figures.cpu_ns_of_part(*cause, *part) as f64 / 1e9)?;
             }
             writeln!(f)?;
         }
-        let reserved = figures.traffic_of_cause(Cause::WalPreallocation, TrafficFigure::WrittenBytes);
-        writeln!(f, "Log space reserved, not written: {}", human(reserved))
+        let reserved =
+            figures.traffic_of_cause(Cause::WalPreallocation, TrafficFigure::WrittenBytes);
+        writeln!(f, "Log space reserved, not written: {}", size(reserved))
     }
 
     fn codecs(&self, f: &mut Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n** Codecs **")?;
         writeln!(
             f,
-            "{:<7} {:>9} {:>10} {:>7} {:>14} {:>11} {:>16}",
-            "Codec",
-            "Raw(MB)",
-            "Stored(MB)",
-            "Ratio",
-            "Compress(MB/s)",
-            "Output(MB)",
-            "Decompress(MB/s)"
+            "{:<7} {:>9} {:>9} {:>7} {:>15} {:>9} {:>17}",
+            "Codec", "Raw", "Stored", "Ratio", "Compress(MiB/s)", "Output", "Decompress(MiB/s)"
         )?;
         for (codec, name) in CODEC_NAMES.iter().enumerate() {
-            let of = |figure| self.figures.codec_total(codec as u8, figure) as f64;
-            let raw = of(CodecFigure::CompressedRawBytes) / MIB;
-            let stored = of(CodecFigure::CompressedStoredBytes) / MIB;
-            let output = of(CodecFigure::DecompressedRawBytes) / MIB;
-            if raw + output == 0.0 {
+            let of = |figure| self.figures.codec_total(codec as u8, figure);
+            let raw = of(CodecFigure::CompressedRawBytes);
+            let stored = of(CodecFigure::CompressedStoredBytes);
+            let output = of(CodecFigure::DecompressedRawBytes);
+            if raw + output == 0 {
                 continue;
             }
+            let mib_s = |bytes: u64, ns| quotient(bytes as f64 / MIB, of(ns) as f64 / 1e9);
             writeln!(
                 f,
-                "{name:<7} {raw:>9.3} {stored:>10.3} {:>7.3} {:>14.1} {output:>11.3} {:>16.1}",
-                quotient(stored, raw),
-                quotient(raw, of(CodecFigure::CompressNs) / 1e9),
-                quotient(output, of(CodecFigure::DecompressNs) / 1e9),
+                "{name:<7} {:>9} {:>9} {:>7.3} {:>15.1} {:>9} {:>17.1}",
+                size(raw),
+                size(stored),
+                quotient(stored as f64, raw as f64),
+                mib_s(raw, CodecFigure::CompressNs),
+                size(output),
+                mib_s(output, CodecFigure::DecompressNs),
             )?;
         }
         Ok(())
@@ -597,16 +593,16 @@ impl StatisticsSnapshot {
     }
 
     fn memory_lines(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "\n** Memory (limit {}) **", human(self.memory_limit_bytes))?;
+        writeln!(f, "\n** Memory (limit {}) **", size(self.memory_limit_bytes))?;
         for figure in &self.memory {
-            writeln!(f, "{:<11} {}", figure.memory_use.name(), human(figure.used_bytes))?;
+            writeln!(f, "{:<11} {}", figure.memory_use.name(), size(figure.used_bytes))?;
         }
         let cache = &self.cache;
         writeln!(
             f,
             "Block cache: {} of {}, {} hits, {} misses ({} not taken in), {} evictions",
-            human(cache.used_bytes),
-            human(cache.capacity_bytes),
+            size(cache.used_bytes),
+            size(cache.capacity_bytes),
             cache.hits,
             cache.misses,
             cache.unwanted,

@@ -553,7 +553,10 @@ fn family_of(name: &str, levels: &[LevelShape]) -> FamilyStatistics {
         for (counter, amount) in [
             (Counter::Gets, 9_000),
             (Counter::Puts, 60_000),
-            (Counter::Deletes, 1_000),
+            (Counter::Merges, 5_000),
+            (Counter::Deletes, 900),
+            (Counter::SingleDeletes, 100),
+            (Counter::RangeDeletes, 3),
             (Counter::Cursors, 20),
             (Counter::Nexts, 20_000),
             (Counter::SkippedEntries, 399_980_000),
@@ -644,10 +647,10 @@ fn a_page_without_any_work_has_no_broken_numbers() {
     let snapshot = StatisticsSnapshot::of_ledger(&ledger, 0);
     let page = snapshot.to_string();
     assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    assert!(!page.contains("transactions: "), "no line where there were none: {page}");
     assert!(!snapshot.to_json().contains("NaN"));
 }
 
-    assert!(!page.contains("transactions: "), "no line where there were none: {page}");
 #[test]
 fn json_escapes_what_must_be_escaped() {
     let mut json = JsonWriter::new();
@@ -741,8 +744,9 @@ fn document_review(text: &mut String) {
     text.push_str(
         "\nThe page has quotients of its own. `W-Amp` of a level: bytes that compactions wrote into it / \
          bytes that came in from\nlevels above. `W-Amp` of the sum: (flush + compaction + ingest: \
-         written bytes) / (flush + ingest: written bytes).\n`Rd(MB/s)`, `Wr(MB/s)`, `Avg(sec)`: per wall time \
-         of jobs, and per job. Flushes into a level count there in all columns but `W-Amp`.\n\nCPU time of \
+         written bytes) / (flush + ingest: written bytes).\n`In(MiB/s)`, `Wr(MiB/s)`, `Avg(sec)`: per wall time \
+         of jobs, and per job.\n`Input` is the size of input tables, from the level above `In(n)` and from the level \
+         itself `In(n+1)`.\nBytes read are in the cost by cause. Flushes into a level count there in all columns but `W-Amp`.\n\nCPU time of \
          users' calls is sampled:\n\n\
          - One call in 64 is timed by ticks. It stands for 64 if it took under 50 us.\n\
          - One in 1,024 is timed by the thread's clock. If it took longer, it tells what longer ones take; of those as many are booked as the\n  \

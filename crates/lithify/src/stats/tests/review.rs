@@ -211,11 +211,19 @@ fn write_amplification_of_levels_is_that_of_compactions() {
     let page = snapshot.to_string();
     let amplification = |name: &str| {
         let line = page.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
-        line.split_whitespace().nth(12).unwrap().to_owned()
+        line.split_whitespace().nth(19).unwrap().to_owned()
     };
     assert_eq!(amplification("L0"), "1.00");
     assert_eq!(amplification("L6"), "4.00", "40 MB written for 10 MB that came in");
     assert_eq!(amplification("Sum"), "2.00", "80 MB written for 40 MB that entered");
+}
+
+#[test]
+fn one_family_has_its_line_too() {
+    let mut snapshot = full_snapshot();
+    snapshot.families.truncate(1);
+    let page = snapshot.to_string();
+    assert!(page.lines().any(|line| line.starts_with("links ")), "{page}");
 }
 
 /// A few calls stand for about as many, however they are spread over threads and families.
