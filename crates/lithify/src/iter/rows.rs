@@ -442,7 +442,7 @@ impl RowCursor {
                     break;
                 }
                 if passed >= PASSED_NOTED_MIN {
-                    self.open_account(&mut account, true, passed - unseen);
+                    self.open_account(&mut account, passed - unseen);
                 } else if self.may_lead() {
                     self.position = Position::Leading;
                     return Ok(true);
@@ -495,18 +495,7 @@ impl RowCursor {
         self.tombstones.is_empty() && self.expiry.is_none() && self.merge.can_lead(self.snapshot)
     }
 
-    /// Copies the user's value of the entry under the merge; false if the row has expired.
-    #[inline]
-    fn keep_value(&mut self) -> Result<bool> {
-        if let Some(expiry) = self.expiry {
-            return self.keep_unless_expired(expiry);
-        }
-        self.value.clear();
-        self.value.extend_from_slice(self.merge.value());
-        Ok(true)
-    }
-
-    /// The same, where rows expire.
+    /// Copies the user's value of the entry under the merge; false if it has expired.
     #[cold]
     #[inline(never)]
     fn keep_unless_expired(&mut self, expiry: Expiry) -> Result<bool> {
@@ -564,9 +553,10 @@ impl RowCursor {
             self.position = Position::LeadingBack;
             return Ok(true);
         }
-        let (mut live, mut started) = (false, false);
-        let (mut passed, mut unseen, mut has_resolved) = (0, 0, false);
-        let mut account = Account::default();
+        let mut live = false;
+        let mut started = false;
+        let mut passed = 0;
+        let mut has_resolved = false;
         while self.merge.valid() {
             let key = self.merge.key();
             if started && key != &self.key[..] {
@@ -579,14 +569,10 @@ impl RowCursor {
                 break;
             }
             let trailer = self.merge.trailer();
-            let is_seen = self.sees(trailer.sequence());
-            if is_seen {
-                if passed >= PASSED_NOTED_MIN {
-                    self.open_account(&mut account, !started, passed - unseen);
-                }
+            if self.sees(trailer.sequence()) {
                 if !started {
                     self.key.clear();
-                    self.key.extend_from_slice(self.merge.key());
+                    self.key.extend_from_slice(key);
                     started = true;
                     has_resolved = true;
                     self.restart_folding(false);
@@ -599,10 +585,14 @@ impl RowCursor {
                     folding.push(trailer, self.merge.value());
                 } else {
                     self.restart_folding(live);
-                    live = live && self.keep_value()?;
+                    if let (true, Some(expiry)) = (live, self.expiry) {
+                        live = self.keep_unless_expired(expiry)?;
+                    } else if live {
+                        self.value.clear();
+                        self.value.extend_from_slice(self.merge.value());
+                    }
                 }
             }
-            unseen += u32::from(!is_seen);
             self.moved.skipped_entries += 1;
             passed += 1;
             if passed % PASSED_PER_LOOK == 0 && self.jump_back_on(passed)? {
@@ -612,7 +602,6 @@ impl RowCursor {
             }
         }
         if passed >= PASSED_NOTED_MIN && has_resolved {
-            self.settle(&account, passed - unseen - u32::from(live));
             self.note_dead_back(limit, live, passed);
         }
         self.position = Position::AtStart;

@@ -28,6 +28,7 @@ impl RowCursor {
     #[cold]
     pub(super) fn jump_back_on(&mut self, passed: u32) -> Result<bool> {
         self.mark_walk(passed);
+        self.book_sample(passed);
         let limit = key_behind(self.merge.key());
         Ok(self.jump_back(&limit)? || self.leave_covered()?)
     }

@@ -5,7 +5,7 @@
 //! hidden entry would free nothing. Entries that the snapshot does not see are not dead. A move that
 //! passes few has no account: its cost is hardly more than that of a row.
 
-use super::RowCursor;
+use super::{PASSED_NOTED_MIN, PASSED_PER_LOOK, RowCursor};
 
 /// Passes of one source that are booked at once: where all are of one source, its counter is shared
 /// with other scans.
@@ -14,7 +14,7 @@ const BOOKED_AT_ONCE: u32 = 64;
 /// What one move has to book.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Account {
-    /// The source of the newest entry so far of the key at hand; `None` before the first key.
+    /// The source of the newest entry of the key at hand; `None` before the first key.
     source: Option<u32>,
     /// Of the dead entries that the move has passed, those that are booked, or are nobody's.
     booked: u32,
@@ -26,17 +26,24 @@ impl RowCursor {
         self.books_passes = true;
     }
 
-    /// The merge stands on an entry behind so many dead ones: the first of its key, or going back a
-    /// newer one of the same key.
+    /// The merge stands on the first entry of a key, behind so many dead ones.
     #[cold]
     #[inline(never)]
-    pub(super) fn open_account(&mut self, account: &mut Account, is_first: bool, passed: u32) {
+    pub(super) fn open_account(&mut self, account: &mut Account, passed: u32) {
         let source = Some(self.merge.source());
-        if !is_first {
-            account.source = account.source.and(source);
-        } else if account.source != source || passed - account.booked >= BOOKED_AT_ONCE {
+        if account.source != source || passed - account.booked >= BOOKED_AT_ONCE {
             self.settle(account, passed);
             *account = Account { source, booked: passed };
+        }
+    }
+
+    /// Going back, books what was passed since the last look to the source of the entry at hand. Of
+    /// keys with two entries that is the newer one, as each look comes behind an even number.
+    pub(super) fn book_sample(&mut self, passed: u32) {
+        let is_seen = self.sees(self.merge.trailer().sequence());
+        if passed > PASSED_NOTED_MIN && is_seen {
+            let account = Account { source: Some(self.merge.source()), booked: 0 };
+            self.settle(&account, PASSED_PER_LOOK);
         }
     }
 
