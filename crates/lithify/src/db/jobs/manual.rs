@@ -1,6 +1,6 @@
 //! Compactions by hand: a range, level by level, with automatic ones of the family out of the way.
 
-use crate::base::{FileNumber, Level};
+use crate::base::{FileNumber, Level, key_behind};
 use crate::compaction::picker::{BusySet, Compaction, ManualPick};
 use crate::db::inner::{DbInner, lock};
 use crate::db::jobs::compacting::check_pick;
@@ -66,18 +66,25 @@ impl DbInner {
             // from its end. The last level keeps what this call itself wrote.
             let is_last = level + 1 == level_count;
             let limit = if is_last { began } else { self.workshop.file_numbers.next() };
+            let mut from = start.map(<[u8]>::to_vec);
             loop {
                 self.lifecycle.check_writable()?;
                 family.check_alive()?;
                 let view = family.view_full();
-                let Some(range) = range_of(&view.version, (level, limit), start, end) else {
-                    break;
-                };
+                let found = range_of(&view.version, (level, limit), from.as_deref(), end);
+                let Some(range) = found else { break };
                 let seen = self.jobs.changed.generation();
                 match self.begin_manual(family, level, &range)? {
                     ManualPick::Nothing => break,
                     ManualPick::Busy => self.wait_for_change(family, seen),
-                    ManualPick::Compact(compaction) => self.run_and_wait(family, compaction)?,
+                    ManualPick::Compact(compaction) => {
+                        let done = compaction.range.largest.to_vec();
+                        self.run_and_wait(family, compaction)?;
+                        if is_last {
+                            // Behind what was just rewritten in place.
+                            from = Some(key_behind(&done).into_vec());
+                        }
+                    }
                 }
             }
         }
@@ -133,8 +140,8 @@ impl DbInner {
     }
 }
 
-/// The keys of neighbouring tables of a level that were there before file number `limit` was given, from
-/// `start` to before `end`.
+/// The keys from the first to the last table of a level that was there before file number `limit` was given,
+/// as far as they lie from `start` to before `end`.
 fn range_of(
     version: &Version,
     (level, limit): (Level, FileNumber),
@@ -147,9 +154,8 @@ fn range_of(
             && !end.is_some_and(|end| end <= &range.smallest[..])
     };
     let was_there = |table: &&Arc<TableFile>| table.metadata.number < limit;
-    let within = version.level(level).iter().filter(is_within);
-    let neighbours = within.skip_while(|table| !was_there(table)).take_while(was_there);
-    let mut ranges = neighbours.map(|table| table.metadata.range.clone());
+    let there = version.level(level).iter().filter(is_within).filter(was_there);
+    let mut ranges = there.map(|table| table.metadata.range.clone());
     let first = ranges.next()?;
     let mut range = ranges.fold(first, |all, one| all.union(&one));
     if let Some(start) = start
