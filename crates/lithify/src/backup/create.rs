@@ -13,7 +13,7 @@ use super::meta::{BackupMeta, NOTE_SIZE_MAX, StoredSegment};
 use super::names::StoreName;
 use super::{BackupId, BackupInfo, BackupStore, info_of, write_temporary};
 use crate::base::{FileNumber, SequenceNumber};
-use crate::db::{Activity, Db, Frozen, GroupHead, not_made, whole_length};
+use crate::db::{Activity, Db, Frozen, GroupHead, LongCall, not_made, whole_length};
 use crate::fs::{FileSystem, OpenMode, Pieces, Transfer, TransferOptions};
 use crate::manifest::{FileName, TableFile};
 use crate::stats::Cause;
@@ -101,8 +101,8 @@ impl BackupStore {
     /// [`ErrorKind::ReadOnly`] for a store opened for reading; [`ErrorKind::Corruption`], with file
     /// and offset, for a database that is damaged; [`ErrorKind::NoSpace`];
     /// [`ErrorKind::Cancelled`]; [`ErrorKind::LimitExceeded`] for a long note; what the disks
-    /// refuse; a closed or poisoned database; [`ErrorKind::ReadOnly`] for a reader that could not
-    /// register, or that is asked to flush. Nothing is left of the backup then, unless the error
+    /// refuse; a closed or poisoned database, also one that is closed meanwhile;
+    /// [`ErrorKind::ReadOnly`] for a reader that could not register, or that is asked to flush. Nothing is left of the backup then, unless the error
     /// says that it is whole and only its name not durable.
     pub fn create(&mut self, db: &Db, options: &BackupOptions<'_>) -> Result<BackupReport> {
         self.check_writable()?;
@@ -110,13 +110,13 @@ impl BackupStore {
             return Err(Error::limit("the note on a backup is too long")
                 .expected(format_args!("at most {NOTE_SIZE_MAX} bytes"), options.note.len()));
         }
-        let _open = db.inner.begin_copy()?;
+        let open = db.inner.begin_copy()?;
         db.inner.flush_for_copy(options.flush)?;
         let mut activity = Activity::begin(&db.inner, Cause::Copy);
         // All of it is booked for the database, what is done in the store too.
         let uncounted = Arc::clone(&self.world.files);
         self.world.files = activity.counted(&uncounted);
-        let made = self.create_counted(db, options, activity);
+        let made = self.create_counted(db, options, activity, &open);
         self.world.files = uncounted;
         made
     }
@@ -126,15 +126,18 @@ impl BackupStore {
         db: &Db,
         options: &BackupOptions<'_>,
         mut activity: Activity,
+        open: &LongCall<'_>,
     ) -> Result<BackupReport> {
         let frozen = db.inner.freeze()?;
+        let listener = |progress: &_| open.between_pieces(|| options.transfer.tell(progress));
+        let transfer = TransferOptions { listener: Some(&listener), ..options.transfer };
         let mut making = Making {
             files: activity.counted(&db.inner.world.files),
             activity,
             store: &*self,
             id: self.next_backup(),
             known: HashMap::new(),
-            transfer: Transfer::new(&*self.world.environment, options.transfer),
+            transfer: Transfer::new(&*self.world.environment, transfer),
             frozen,
             options,
             new: Vec::new(),
@@ -147,7 +150,7 @@ impl BackupStore {
         if made.is_err() {
             making.undo();
         }
-        let meta = made.map_err(|error| not_made(error, "backup"))?;
+        let meta = made.map_err(|error| not_made(open.cause(error), "backup"))?;
         let (id, report) = (meta.backup, making.report(&meta));
         // It holds the tables too: what waits for them to be let go looks when `making` goes.
         drop(meta);

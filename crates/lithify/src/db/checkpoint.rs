@@ -99,8 +99,8 @@ impl Db {
     /// [`ErrorKind::AlreadyExists`] if there is something at `path`, which is not touched, or a
     /// stranger's file where the checkpoint would be built; [`ErrorKind::Locked`] while another one
     /// is made for the same path; [`ErrorKind::NoSpace`]; [`ErrorKind::Cancelled`]; what the disk
-    /// refuses; a closed or poisoned database; [`ErrorKind::ReadOnly`] for a reader that could not
-    /// register, or that is asked to flush. Nothing is left of the checkpoint then, unless the
+    /// refuses; a closed or poisoned database, also one that is closed meanwhile;
+    /// [`ErrorKind::ReadOnly`] for a reader that could not register, or that is asked to flush. Nothing is left of the checkpoint then, unless the
     /// error says that the directory is whole and only its name not durable.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.checkpoint_with(path, &CheckpointOptions::default())
@@ -116,17 +116,19 @@ impl Db {
         options: &CheckpointOptions<'_>,
     ) -> Result<Checkpoint> {
         let (inner, path) = (&self.inner, path.as_ref());
-        let _open = inner.begin_copy()?;
+        let open = inner.begin_copy()?;
         let staged = stage_database(inner, path)?;
         inner.flush_for_copy(options.flush)?;
         let mut activity = Activity::begin(inner, Cause::Copy);
+        let listener = |progress: &_| open.between_pieces(|| options.transfer.tell(progress));
+        let transfer = TransferOptions { listener: Some(&listener), ..options.transfer };
         let mut making = Making {
             files: activity.counted(&inner.world.files),
             activity,
             staged: &staged,
             frozen: inner.freeze()?,
             options,
-            transfer: Transfer::new(&*inner.world.environment, options.transfer),
+            transfer: Transfer::new(&*inner.world.environment, transfer),
             made: Checkpoint {
                 path: path.to_path_buf(),
                 sequence: 0,
@@ -140,7 +142,7 @@ impl Db {
                 link_refusal: None,
             },
         };
-        making.fill().map_err(|error| not_made(error, "checkpoint"))?;
+        making.fill().map_err(|error| not_made(open.cause(error), "checkpoint"))?;
         let Making { frozen, made, .. } = making;
         staged.finish()?;
         drop(frozen);

@@ -53,6 +53,7 @@ pub use family_handle::ColumnFamily;
 pub use ingest::table_writer::{TableWriter, WrittenTable};
 pub use ingest::tables::TableTransfer;
 pub use ingest::{Ingest, Ingested};
+pub(crate) use lifecycle::long_call::LongCall;
 pub use reading::Approximation;
 pub use reading::cursor::{Cursor, Rows, ScanRange};
 pub use reading::iter::{Iter, Keys, Values};
@@ -205,6 +206,10 @@ impl Db {
     /// Closes the database: ends background work where it stands, makes the end of the log
     /// known, gives up the lock. Without a log (durability none) everything is flushed first.
     /// Clones and handles that are left give errors of kind [`ErrorKind::Closed`].
+    ///
+    /// A call that is under way in another thread is carried out or refused. A checkpoint, a backup and
+    /// a verification end with [`ErrorKind::Closed`] before their next mebibyte, and leave nothing
+    /// behind. A backup that checks a table ends behind that table.
     ///
     /// # Errors
     /// What the last writes met; the failure that stopped writing, if there was one.

@@ -40,6 +40,13 @@ pub struct TransferOptions<'a> {
     pub listener: Option<&'a TransferListener<'a>>,
 }
 
+impl TransferOptions<'_> {
+    /// Tells the listener, if there is one, and gives its answer.
+    pub(crate) fn tell(&self, progress: &TransferProgress) -> ControlFlow<()> {
+        self.listener.map_or(ControlFlow::Continue(()), |listener| listener(progress))
+    }
+}
+
 impl fmt::Debug for TransferOptions<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TransferOptions")
@@ -167,11 +174,11 @@ impl<'a> Transfer<'a> {
     }
 
     fn listen(&self) -> Result<()> {
-        match self.options.listener.map(|listener| listener(&self.progress)) {
-            Some(ControlFlow::Break(())) => {
+        match self.options.tell(&self.progress) {
+            ControlFlow::Break(()) => {
                 Err(Error::new(ErrorKind::Cancelled, "stopped by the caller"))
             }
-            _ => Ok(()),
+            ControlFlow::Continue(()) => Ok(()),
         }
     }
 }

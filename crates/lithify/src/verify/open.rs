@@ -37,8 +37,8 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NotFound`] for a column family that there is not; a closed database;
-    /// what listing the directory meets. Whatever is wrong with the database is in the report.
+    /// [`crate::ErrorKind::NotFound`] for a column family that there is not; a closed database, also
+    /// one that is closed meanwhile; what listing the directory meets. Whatever is wrong with the database is in the report.
     pub fn verify(&self, options: &VerifyOptions) -> Result<VerifyReport> {
         self.verify_with(options, &mut go_on)
     }
@@ -53,12 +53,13 @@ impl Db {
         on_progress: &mut OnProgress<'_>,
     ) -> Result<VerifyReport> {
         let inner = &self.inner;
-        inner.lifecycle.check_open()?;
+        let open = inner.lifecycle.enter_for_long()?;
+        let mut on_progress = |progress: &_| open.between_pieces(|| on_progress(progress));
         let mut activity = Activity::begin(inner, Cause::Verification);
         let world = activity.world();
         let (world, directory) = (&world, &inner.path);
         let files = &*world.files;
-        let pace = Pace::new(world, options.rate_bytes_per_s, on_progress);
+        let pace = Pace::new(world, options.rate_bytes_per_s, &mut on_progress);
         let mut examination = Examination::new(world, directory, pace);
         // Before the manifest: a segment that is released meanwhile is passed over below.
         let segments = inner.commits.writer().wal.ends();
@@ -78,7 +79,9 @@ impl Db {
         let log_bytes: u64 = segments.iter().map(|segment| segment.end_offset).sum();
         examination.pace.announce(found.bytes + plan.bytes(files, directory) + log_bytes);
         let ended = examination.run_open(self, &plan, (&found, &segments), &mut activity);
-        examination.finish(ended)
+        let report = examination.finish(ended);
+        open.check()?;
+        report
     }
 }
 

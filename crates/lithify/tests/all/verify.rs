@@ -266,6 +266,28 @@ fn an_open_database_is_verified_while_it_is_written() {
 }
 
 #[test]
+fn a_close_ends_a_verification() {
+    let parts = Parts::new(3);
+    database(&parts, small_options());
+    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+    let mut again = None;
+    let verified = db.verify_with(&VerifyOptions::default(), &mut |_| {
+        again.get_or_insert_with(|| {
+            db.clone().close().unwrap();
+            let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+            db.flush().unwrap();
+            let rocks = db.existing_column_family("rocks").unwrap().unwrap();
+            (0..1500_u64).for_each(|row| rocks.put(row.to_be_bytes(), [7; 100]).unwrap());
+            db
+        });
+        ControlFlow::Continue(())
+    });
+    assert_eq!(verified.unwrap_err().kind(), ErrorKind::Closed);
+    let report = again.unwrap().verify(&VerifyOptions::default()).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
 fn the_caller_ends_it_and_bounds_its_rate() {
     let parts = closed_database();
     let stop = &mut |_: &_| ControlFlow::Break(());

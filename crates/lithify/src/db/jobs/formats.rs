@@ -60,7 +60,10 @@ impl DbInner {
             deciding.review(&TablePlace::in_use(family.id, &version));
             self.record_debts(family);
         }
-        self.keep_read_heat(HEAT_PERIOD_US);
+        // Behind a close the directory may be another's.
+        if let Ok(_call) = self.lifecycle.enter() {
+            self.keep_read_heat(HEAT_PERIOD_US);
+        }
     }
 
     /// Writes what was observed of reads beside the tables, if that was so long ago.

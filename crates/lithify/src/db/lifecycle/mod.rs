@@ -11,11 +11,14 @@
 //! 2. Calls that touch files of the directory outside that lock and outside of background jobs (an
 //!    ingest that writes tables, the removal of files that a cursor let go) say so while they do:
 //!    [`Lifecycle::enter`]. None is let in once a close has begun, and the close waits for those
-//!    that are in. So nobody writes or removes a file of a directory that was given up.
+//!    that are in. So nobody writes or removes a file of a directory that was given up. Copies and
+//!    verifications read files that the next opening may use anew: they are in, too, but a close ends
+//!    them (`long_call.rs`).
 //! 3. What a database needs to end (the last flush without a log) goes on while it is closing.
 //! 4. When all that is over, the manifest takes no more edits and the lock is given up.
 
 pub(crate) mod close;
+pub(crate) mod long_call;
 pub(crate) mod open;
 pub(crate) mod reader;
 

@@ -9,7 +9,9 @@
 //!
 //! A reader beside a writer holds one moment as long as it is open. Its registration keeps the tables
 //! and the log segments of its state from being removed or recycled, and what it has read of the log
-//! does not change: the writer appends behind it. [`DbInner::begin_copy`] keeps it open.
+//! does not change: the writer appends behind it.
+//!
+//! A close ends all of that. A copy is over by then: [`DbInner::begin_copy`].
 //!
 //! State and log together are what recovery would make of the database if the process ended at that
 //! moment: every commit up to [`Frozen::sequence`], and nothing else. Without a log (durability
@@ -19,7 +21,7 @@ use crate::base::SequenceNumber;
 use crate::db::committing::commit::Writer;
 use crate::db::committing::wal_set::PinnedLog;
 use crate::db::inner::DbInner;
-use crate::db::lifecycle::Call;
+use crate::db::lifecycle::long_call::LongCall;
 use crate::manifest::{CleanClose, Manifest, ManifestState, TableFile};
 use crate::options::Durability;
 use crate::{Error, ErrorKind, Result};
@@ -45,20 +47,18 @@ pub(crate) struct Frozen {
 }
 
 impl DbInner {
-    /// Makes sure that a copy can be made. Of a reader it also keeps a close, which would give up the
-    /// registration, waiting while what it returns lives.
-    pub(crate) fn begin_copy(&self) -> Result<Option<Call<'_>>> {
+    /// Makes sure that a copy can be made. Behind a close the next opening may use the log segments
+    /// again, and a reader's registration is given up: a copy ends before.
+    pub(crate) fn begin_copy(&self) -> Result<LongCall<'_>> {
+        let call = self.lifecycle.enter_for_long()?;
         if !self.lifecycle.is_read_only() {
-            self.lifecycle.check_writable()?;
-            return Ok(None);
-        }
-        let call = self.lifecycle.enter()?;
-        if !self.lifecycle.holds_files() {
+            self.lifecycle.check_usable()?;
+        } else if !self.lifecycle.holds_files() {
             let what = "a reader that could not register in READERS cannot copy: a writer may take \
                         its files away";
             return Err(Error::new(ErrorKind::ReadOnly, what).in_file(&self.path));
         }
-        Ok(Some(call))
+        Ok(call)
     }
 
     /// Holds the present. [`DbInner::begin_copy`] comes first.

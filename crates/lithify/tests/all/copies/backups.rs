@@ -1,12 +1,13 @@
 //! Backups: what is copied and what is shared, what deleting frees, and what damage does.
 
 use super::scene::{
-    COPY, DB, STORE, assert_whole, back_up, content, disk, exists, family, key, names, open, put,
-    store, world,
+    COPY, DB, STORE, assert_whole, back_up, close_and_go_on, content, disk, exists, family, key,
+    names, open, put, store, world,
 };
 use lithify::backup::{BackupOptions, BackupStore, RestoreOptions};
 use lithify::fs::{FileSystem, MemoryFileSystem, OpenMode};
 use lithify::{Db, ErrorKind, TransferOptions};
+use std::cell::RefCell;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -320,6 +321,33 @@ fn a_caller_who_stops_and_a_full_disk_leave_nothing() {
     }
     files.set_capacity_bytes(1 << 40);
     assert_eq!(back_up(&mut store, &db), 2);
+}
+
+#[test]
+fn a_close_ends_a_backup_and_nothing_is_left_of_it() {
+    for check in [true, false] {
+        for calls in 0..4 {
+            let (files, _) = disk();
+            let db = open(&files, 2);
+            let mut store = store(&files);
+            let before = names(&files, STORE);
+            let (heard, again) = (AtomicU64::new(0), RefCell::new(None));
+            let listener = |_: &_| {
+                if heard.fetch_add(1, Ordering::SeqCst) == calls {
+                    *again.borrow_mut() = Some(close_and_go_on(&files, &db));
+                }
+                ControlFlow::Continue(())
+            };
+            let transfer = TransferOptions { listener: Some(&listener), ..Default::default() };
+            let options = BackupOptions { check, transfer, ..Default::default() };
+            let error = store.create(&db, &options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+            assert_eq!(names(&files, STORE), before);
+            let again = again.into_inner().unwrap();
+            let id = back_up(&mut store, &again);
+            restore_and_compare(&files, &store, id, &content(&again));
+        }
+    }
 }
 
 #[test]

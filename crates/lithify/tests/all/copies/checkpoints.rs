@@ -1,8 +1,8 @@
 //! Checkpoints: what is in them while the database goes on, and what they share with it.
 
 use super::scene::{
-    COPY, Content, DB, assert_whole, content, disk, exists, family, key, names, open, open_at,
-    options, put, world, write_database,
+    COPY, Content, DB, assert_whole, close_and_go_on, content, disk, exists, family, key, names,
+    open, open_at, options, put, world, write_database,
 };
 use crate::support::{rows, small_options, watched};
 use lithify::fs::{FileCallKind, FileSystem, MemoryFileSystem, OpenMode, SystemEnvironment, World};
@@ -10,6 +10,7 @@ use lithify::{
     CfOptions, CheckpointOptions, Db, Durability, ErrorKind, Options, TableTransfer,
     TransferOptions,
 };
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -227,6 +228,31 @@ fn a_full_disk_and_a_caller_who_stops_leave_nothing() {
     stops_after(u64::MAX).unwrap();
     assert_whole(&files, COPY, &expected, "after all that");
     family(&db, "rocks").put(b"still", b"writable").unwrap();
+}
+
+#[test]
+fn a_close_ends_a_checkpoint_and_nothing_is_left_of_it() {
+    for calls in 0..5 {
+        let (files, _) = disk();
+        let db = open(&files, 2);
+        let (heard, again) = (AtomicU64::new(0), RefCell::new(None));
+        let listener = |_: &_| {
+            if heard.fetch_add(1, Ordering::SeqCst) == calls {
+                *again.borrow_mut() = Some(close_and_go_on(&files, &db));
+            }
+            ControlFlow::Continue(())
+        };
+        let transfer = TransferOptions { listener: Some(&listener), ..Default::default() };
+        let options = CheckpointOptions { transfer, ..Default::default() };
+        let error = db.checkpoint_with(COPY, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+        assert_eq!(heard.into_inner(), calls + 1, "it ends at once");
+        assert_eq!(names(&files, "/home"), ["db"]);
+        let again = again.into_inner().unwrap();
+        let expected = content(&again);
+        again.close().unwrap();
+        assert_whole(&files, DB, &expected, "the database");
+    }
 }
 
 #[test]

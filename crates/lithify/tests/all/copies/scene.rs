@@ -104,6 +104,15 @@ pub fn assert_whole(files: &MemoryFileSystem, path: &str, expected: &Content, wh
     db.close().unwrap();
 }
 
+/// Closes a database, opens it again and writes until segments of the old log are in use anew.
+pub fn close_and_go_on(files: &MemoryFileSystem, db: &Db) -> Db {
+    db.clone().close().unwrap();
+    let db = open(files, 6);
+    db.flush().unwrap();
+    put(&family(&db, "rocks"), 0..1500, 7);
+    db
+}
+
 /// The names in a directory.
 pub fn names(files: &dyn FileSystem, path: &str) -> Vec<String> {
     let names = files.list(Path::new(path)).unwrap();
