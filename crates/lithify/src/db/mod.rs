@@ -211,6 +211,9 @@ impl Db {
     /// a verification end with [`ErrorKind::Closed`] before their next mebibyte, and leave nothing
     /// behind. A backup that checks a table ends behind that table.
     ///
+    /// A call beside another one, on a clone, waits for the end of that one and gives what it gives. An
+    /// event listener that calls on the thread that closes gets [`ErrorKind::Closed`].
+    ///
     /// # Errors
     /// What the last writes met; the failure that stopped writing, if there was one.
     pub fn close(self) -> Result<()> {

@@ -34,6 +34,7 @@ pub use memory::{
 pub(crate) use pages::{HUGE_PAGE_BYTES, MappedPages};
 pub(crate) use rate::RateLimit;
 pub use system::{SystemEnvironment, SystemFileSystem};
+pub(crate) use std::thread::ThreadId;
 pub(crate) use transfer::{Pieces, Transfer};
 pub use transfer::{TransferListener, TransferOptions, TransferProgress};
 internal_use!(transfer::PIECE_BYTES);
@@ -344,6 +345,11 @@ pub struct BytesRead {
     pub by_calls: u64,
     /// From devices.
     pub from_devices: u64,
+}
+
+/// The calling thread, to be told from others.
+pub(crate) fn this_thread() -> ThreadId {
+    std::thread::current().id()
 }
 
 /// The outside world, as the engine sees it.

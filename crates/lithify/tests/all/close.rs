@@ -3,10 +3,11 @@
 use crate::support::{PATH, Parts, Random, small_options};
 use lithify::fs::{CrashKeep, FileCallKind, World};
 use lithify::{
-    CfOptions, ColumnFamily, Db, Durability, ErrorKind, Options, TableTransfer, inspect,
+    CfOptions, ColumnFamily, Db, Durability, ErrorKind, Event, EventListener, Options,
+    TableTransfer, inspect,
 };
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 /// With no threads nobody has removed the inputs of the last compactions when the close comes.
@@ -280,4 +281,72 @@ fn a_close_tries_its_last_flush_again() {
             "refused {refused} times"
         );
     }
+}
+
+/// Options of a database whose close is a flush, which stays in its first event until it is let go on.
+fn held_close() -> (Options, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (told, begun) = mpsc::channel();
+    let (go_on, waits) = mpsc::channel();
+    let ends = Mutex::new((told, waits));
+    let event_listener = EventListener::new(move |event| {
+        if let Event::JobBegan(_) = event {
+            let ends = ends.lock().unwrap();
+            ends.0.send(()).unwrap();
+            let _ = ends.1.recv();
+        }
+    });
+    let options = Options { durability: Durability::None, event_listener, ..threaded_options() };
+    (options, begun, go_on)
+}
+
+/// Whoever closes may open again at once, whichever call it was that did the work.
+#[test]
+fn a_second_close_waits_for_the_first_and_gives_what_it_gives() {
+    for fails in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let (options, begun, go_on) = held_close();
+        let db = Db::open(directory.path(), options).unwrap();
+        db.put("a", "b").unwrap();
+        let (first, second) = (db.clone(), db);
+        let first = std::thread::spawn(move || first.close());
+        begun.recv().unwrap();
+        let (told, tells) = mpsc::channel();
+        let second = std::thread::spawn(move || told.send(second.close()).unwrap());
+        let early = tells.recv_timeout(Duration::from_millis(200));
+        assert!(early.is_err(), "the second close returned {early:?} before the first");
+        if fails {
+            // What the last flush would write into.
+            std::fs::remove_dir_all(directory.path()).unwrap();
+        }
+        drop(go_on);
+        let outcomes = [first.join().unwrap(), tells.recv().unwrap()];
+        second.join().unwrap();
+        let kinds = outcomes.map(|outcome| outcome.map_err(|error| error.kind()));
+        assert_eq!((kinds[0].is_err(), kinds[0]), (fails, kinds[1]));
+        if !fails {
+            drop(Db::open(directory.path(), threaded_options()).unwrap());
+        }
+    }
+}
+
+/// A listener must not close. One that does on the thread that closes is told so, and hangs nothing.
+#[test]
+fn a_close_within_a_close_is_refused() {
+    let parts = Parts::new(4);
+    let inner = Arc::new(Mutex::new(None::<Db>));
+    let (refused, closing) = (Arc::new(Mutex::new(None)), Arc::clone(&inner));
+    let outcome = Arc::clone(&refused);
+    let event_listener = EventListener::new(move |_| {
+        let db = closing.lock().unwrap().take();
+        if let Some(db) = db {
+            *outcome.lock().unwrap() = Some(db.close());
+        }
+    });
+    let options = Options { durability: Durability::None, event_listener, ..small_options() };
+    let db = Db::open_in(PATH, options, parts.world()).unwrap();
+    db.put("a", "b").unwrap();
+    *inner.lock().unwrap() = Some(db.clone());
+    db.close().unwrap();
+    let refused = refused.lock().unwrap().take().unwrap();
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Closed);
 }

@@ -9,10 +9,11 @@
 //!    tables, that edit says so too. Then its files are cut behind their last records.
 //! 5. Files that nothing refers to are removed: outputs of jobs that were cut short, unfinished
 //!    ingests, tables that cursors held, log segments. What readers beside the database may need stays.
-//! 6. The lock is given up.
+//! 6. The lock is given up. Whoever else has called for a close is told how it went.
 
 use crate::Result;
 use crate::db::inner::{DbInner, lock};
+use crate::db::lifecycle::closed_error;
 use crate::manifest::{Change, CleanClose, DirectoryListing, FileName, Readers};
 use crate::options::Durability;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 const LAST_FLUSHES_MAX: u32 = 3;
 
 impl DbInner {
-    /// See the module. A second call does nothing.
+    /// See the module. A second call waits for the end of the first one, and gives what that gives.
     pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
         if planted!(ClosedAfterFlush) && self.options.durability == Durability::None {
             let _ = self.flush_all();
@@ -30,7 +31,8 @@ impl DbInner {
         {
             let mut writer = self.commits.writer();
             if !self.lifecycle.begin_close() {
-                return Ok(());
+                drop(writer);
+                return self.wait_for_close();
             }
             if self.is_flushed_at_close() {
                 self.tree.switch_all_memtables(&mut writer);
@@ -59,7 +61,19 @@ impl DbInner {
         // The last one ends the threads: not with the lock held.
         let resources = lock(&self.resources).take();
         drop(resources);
-        flushed.and(ended)
+        let outcome = flushed.and(ended);
+        self.lifecycle.tell_outcome(outcome.clone());
+        outcome
+    }
+
+    /// Waits for the close that another call has begun. The thread of that call, which comes here from
+    /// an event listener, is refused: it would wait for itself.
+    fn wait_for_close(&self) -> Result<()> {
+        if self.lifecycle.outcome().is_none() && self.lifecycle.is_closed_by_this_thread() {
+            return Err(closed_error());
+        }
+        self.jobs.wait(self.lifecycle.left(), None, || self.lifecycle.outcome().is_some());
+        self.lifecycle.outcome().unwrap_or(Ok(()))
     }
 
     /// Without a log nothing is durable but what is in tables.

@@ -24,7 +24,7 @@ pub(crate) mod reader;
 
 use crate::base::lock;
 use crate::base::sync::{AtomicU8, AtomicUsize};
-use crate::fs::{Event, FileLock};
+use crate::fs::{Event, FileLock, ThreadId, this_thread};
 use crate::manifest::ReaderRegistration;
 use crate::wal::RecoveryReport;
 use crate::{Error, ErrorKind, Result};
@@ -41,7 +41,7 @@ pub(crate) struct Lifecycle {
     phase: AtomicU8,
     /// Calls that are in.
     calls: AtomicUsize,
-    /// Notified when one has left while the database is closing.
+    /// Notified when one has left while the database is closing, and when the close has ended.
     left: Arc<dyn Event>,
     /// What to name in messages.
     path: PathBuf,
@@ -57,6 +57,10 @@ pub(crate) struct Lifecycle {
     registration: Mutex<Option<ReaderRegistration>>,
     /// What opening found in the log.
     recovery: OnceLock<Vec<RecoveryReport>>,
+    /// The thread that closes.
+    closer: OnceLock<ThreadId>,
+    /// How the close went.
+    outcome: OnceLock<Result<()>>,
 }
 
 /// A call that may touch files of the directory while it lives.
@@ -92,6 +96,8 @@ impl Lifecycle {
             file_lock: Mutex::new(file_lock),
             registration: Mutex::new(None),
             recovery: OnceLock::new(),
+            closer: OnceLock::new(),
+            outcome: OnceLock::new(),
         }
     }
 
@@ -215,7 +221,17 @@ impl Lifecycle {
 
     /// Begins a close, with the writer held; false if it had begun before.
     pub(crate) fn begin_close(&self) -> bool {
-        self.phase.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        let begun =
+            self.phase.compare_exchange(OPEN, CLOSING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if begun {
+            let _ = self.closer.set(this_thread());
+        }
+        begun
+    }
+
+    /// Whether it is this thread that has begun the close.
+    pub(crate) fn is_closed_by_this_thread(&self) -> bool {
+        self.closer.get() == Some(&this_thread())
     }
 
     /// Whether all calls have left.
@@ -231,6 +247,17 @@ impl Lifecycle {
     /// Ends the close.
     pub(crate) fn end_close(&self) {
         self.phase.store(CLOSED, Ordering::SeqCst);
+    }
+
+    /// Tells all who wait how the close went, once the directory is given up.
+    pub(crate) fn tell_outcome(&self, outcome: Result<()>) {
+        let _ = self.outcome.set(outcome);
+        self.left.notify_all();
+    }
+
+    /// How the close went, if it is over.
+    pub(crate) fn outcome(&self) -> Option<Result<()>> {
+        self.outcome.get().cloned()
     }
 }
 
