@@ -90,6 +90,10 @@ pub(crate) const LEVEL_COUNT: usize = 7;
 /// Keys and values are anything that is bytes. Reads and writes go to the family named `default`,
 /// which the first write makes, or to a [`ColumnFamily`] that was asked for by name.
 ///
+/// A database belongs to the process that opened it. In a child of a fork every call gives
+/// [`ErrorKind::Closed`], and a drop touches nothing: the child opens it itself, once the parent has closed it
+/// or for reading.
+///
 /// ```
 /// # let directory = tempfile::tempdir().unwrap();
 /// use lithify::{CfOptions, Db, Options};
@@ -116,7 +120,10 @@ struct Closer {
 
 impl Drop for Closer {
     fn drop(&mut self) {
-        if !self.is_left.load(Ordering::Acquire) {
+        if !self.inner.lifecycle.is_here() {
+            // Its files, its locks and the memory of its threads are the parent's: nothing of it may end here.
+            std::mem::forget(Arc::clone(&self.inner));
+        } else if !self.is_left.load(Ordering::Acquire) {
             // Whoever wants to know calls `close`.
             let _ = self.inner.close();
         }

@@ -13,9 +13,9 @@ use crate::cache::BlockCache;
 use crate::codec::ContextPool;
 use crate::compaction::pool::WorkerPool;
 use crate::db::inner::DbInner;
-use crate::fs::{Environment, Event};
+use crate::fs::{Environment, Event, Origin};
 use crate::options::Options;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -46,6 +46,8 @@ pub struct Resources {
 }
 
 struct Inner {
+    /// The process that has the threads.
+    origin: Origin,
     budget: Arc<MemoryBudget>,
     cache: Arc<BlockCache>,
     codecs: Arc<ContextPool>,
@@ -79,6 +81,7 @@ impl Resources {
         }
         let budget = MemoryBudget::new(memory_budget_bytes);
         let inner = Inner {
+            origin: Origin::here(),
             cache: BlockCache::new(Arc::clone(&budget), memory_budget_bytes / 16),
             codecs: ContextPool::new(Arc::clone(&budget)),
             budget,
@@ -126,6 +129,10 @@ impl Resources {
         environment: &Arc<dyn Environment>,
         nice: u32,
     ) -> Result<Arc<WorkerPool>> {
+        if !self.inner.origin.is_here() {
+            let what = "another process made the resources before a fork: make them in this one";
+            return Err(Error::new(ErrorKind::Closed, what));
+        }
         let mut workers = lock(&self.inner.workers);
         if let Some(workers) = &*workers {
             return Ok(Arc::clone(workers));
@@ -160,7 +167,10 @@ impl Resources {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(syncer) = &*lock(&self.syncer) {
+        if !self.origin.is_here() {
+            // A child of a fork does not have the threads that would end here.
+            std::mem::forget(std::mem::take(&mut self.workers));
+        } else if let Some(syncer) = &*lock(&self.syncer) {
             syncer.is_ending.store(true, Ordering::Release);
             syncer.changed.notify_all();
         }

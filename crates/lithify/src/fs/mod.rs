@@ -33,8 +33,9 @@ pub use memory::{
 };
 pub(crate) use pages::{HUGE_PAGE_BYTES, MappedPages};
 pub(crate) use rate::RateLimit;
-pub use system::{SystemEnvironment, SystemFileSystem};
 pub(crate) use std::thread::ThreadId;
+pub(crate) use system::Origin;
+pub use system::{SystemEnvironment, SystemFileSystem};
 pub(crate) use transfer::{Pieces, Transfer};
 pub use transfer::{TransferListener, TransferOptions, TransferProgress};
 internal_use!(transfer::PIECE_BYTES);

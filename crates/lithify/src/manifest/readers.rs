@@ -5,7 +5,7 @@
 //! registrations before it removes a file or writes over one.
 
 use crate::base::FileNumber;
-use crate::fs::{FileLock, FileSystem, World};
+use crate::fs::{FileLock, FileSystem, Origin, World};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,8 @@ pub(crate) struct ReaderRegistration {
     directory: PathBuf,
     id: u64,
     path: PathBuf,
+    /// Who registered: a child of a fork leaves the file to its parent.
+    origin: Origin,
     /// Given up after the file is removed.
     _lock: Box<dyn FileLock>,
 }
@@ -66,6 +68,7 @@ impl ReaderRegistration {
                     directory: readers,
                     id,
                     path,
+                    origin: Origin::here(),
                     _lock: lock,
                 }));
             }
@@ -85,8 +88,10 @@ impl ReaderRegistration {
 
 impl Drop for ReaderRegistration {
     fn drop(&mut self) {
-        // A file that stays is one that nobody has locked: the writer removes it.
-        let _ = self.files.remove(&self.path);
+        if self.origin.is_here() {
+            // A file that stays is one that nobody has locked: the writer removes it.
+            let _ = self.files.remove(&self.path);
+        }
     }
 }
 

@@ -19,6 +19,8 @@ mod dictionaries;
 mod events;
 mod families;
 mod first_guess;
+#[cfg(all(target_os = "linux", not(lithify_portable)))]
+mod forks;
 mod full_disk;
 mod ingest;
 mod ledger_bytes;

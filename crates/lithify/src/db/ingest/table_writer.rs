@@ -6,7 +6,7 @@ use crate::compaction::{Evidence, TablePlace};
 use crate::db::LEVEL_COUNT;
 use crate::db::ingest::check_row;
 use crate::db::jobs::background::table_options;
-use crate::fs::{File, OpenMode, World};
+use crate::fs::{File, OpenMode, Origin, World};
 use crate::options::CfOptions;
 use crate::retention::{stamped, write_time};
 use crate::stats::WorkMeter;
@@ -65,6 +65,8 @@ pub struct TableWriter {
     /// Whether values are stored with the times of their writing.
     has_write_times: bool,
     is_finished: bool,
+    /// A child of a fork leaves the file to its parent.
+    origin: Origin,
 }
 
 impl TableWriter {
@@ -110,6 +112,7 @@ impl TableWriter {
             written_back_through: 0,
             has_write_times: options.time_to_live_s > 0,
             is_finished: false,
+            origin: Origin::here(),
         })
     }
 
@@ -204,7 +207,7 @@ impl TableWriter {
 
 impl Drop for TableWriter {
     fn drop(&mut self) {
-        if !self.is_finished {
+        if !self.is_finished && self.origin.is_here() {
             // Without its end it is no table: whoever finds it is told so.
             let _ = self.world.files.remove(&self.path);
         }

@@ -401,6 +401,8 @@ impl DbInner {
             family.check_alive()?;
             return self.flush_all();
         }
+        // In a child of a fork locks may be held for ever.
+        self.lifecycle.check_writable()?;
         let refusals = self.jobs.refusals();
         {
             let mut writer = self.commits.writer();
@@ -414,6 +416,7 @@ impl DbInner {
 
     /// Switches and flushes all memtables and waits until they are in tables.
     pub(crate) fn flush_all(self: &Arc<Self>) -> Result<()> {
+        self.lifecycle.check_writable()?;
         let refusals = self.jobs.refusals();
         let families: Vec<_> = {
             let mut writer = self.commits.writer();

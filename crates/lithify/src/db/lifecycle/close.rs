@@ -24,6 +24,7 @@ const LAST_FLUSHES_MAX: u32 = 3;
 impl DbInner {
     /// See the module. A second call waits for the end of the first one, and gives what that gives.
     pub(crate) fn close(self: &Arc<Self>) -> Result<()> {
+        self.lifecycle.check_here()?;
         if planted!(ClosedAfterFlush) && self.options.durability == Durability::None {
             let _ = self.flush_all();
             crate::planted::let_others_in();

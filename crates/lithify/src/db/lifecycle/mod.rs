@@ -16,6 +16,8 @@
 //!    them (`long_call.rs`).
 //! 3. What a database needs to end (the last flush without a log) goes on while it is closing.
 //! 4. When all that is over, the manifest takes no more edits and the lock is given up.
+//! 5. In a child of a fork every call is refused: files are shared with the parent, and threads that
+//!    held locks or did background work are not there.
 
 pub(crate) mod close;
 pub(crate) mod long_call;
@@ -24,7 +26,7 @@ pub(crate) mod reader;
 
 use crate::base::lock;
 use crate::base::sync::{AtomicU8, AtomicUsize};
-use crate::fs::{Event, FileLock, ThreadId, this_thread};
+use crate::fs::{Event, FileLock, Origin, ThreadId, this_thread};
 use crate::manifest::ReaderRegistration;
 use crate::wal::RecoveryReport;
 use crate::{Error, ErrorKind, Result};
@@ -38,6 +40,8 @@ const CLOSED: u8 = 2;
 
 /// See the module.
 pub(crate) struct Lifecycle {
+    /// The process that has it open.
+    origin: Origin,
     phase: AtomicU8,
     /// Calls that are in.
     calls: AtomicUsize,
@@ -85,6 +89,7 @@ impl Lifecycle {
         told_of_failure: [Arc<dyn Event>; 2],
     ) -> Self {
         Lifecycle {
+            origin: Origin::here(),
             phase: AtomicU8::new(OPEN),
             calls: AtomicUsize::new(0),
             left,
@@ -106,8 +111,25 @@ impl Lifecycle {
         self.is_read_only
     }
 
-    /// An error of kind [`ErrorKind::Closed`] once a close has begun.
+    /// Whether this is the process that has it open, not a child of it.
+    pub(crate) fn is_here(&self) -> bool {
+        self.origin.is_here()
+    }
+
+    /// An error of kind [`ErrorKind::Closed`] in a child of a fork.
+    pub(crate) fn check_here(&self) -> Result<()> {
+        match self.is_here() {
+            true => Ok(()),
+            false => {
+                let what = "another process opened the database before a fork: open it in this one";
+                Err(Error::new(ErrorKind::Closed, what).in_file(&self.path))
+            }
+        }
+    }
+
+    /// An error of kind [`ErrorKind::Closed`] once a close has begun, and in a child of a fork.
     pub(crate) fn check_open(&self) -> Result<()> {
+        self.check_here()?;
         match self.phase.load(Ordering::Acquire) {
             OPEN => Ok(()),
             _ => Err(closed_error()),
@@ -207,8 +229,9 @@ impl Lifecycle {
     /// Lets a call in that touches files; see the module.
     ///
     /// # Errors
-    /// [`ErrorKind::Closed`] once a close has begun.
+    /// [`ErrorKind::Closed`] once a close has begun, and in a child of a fork.
     pub(crate) fn enter(&self) -> Result<Call<'_>> {
+        self.check_here()?;
         // Counted before it asks, and a close says that it has begun before it counts: one of the
         // two sees the other.
         self.calls.fetch_add(1, Ordering::SeqCst);

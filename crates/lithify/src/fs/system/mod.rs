@@ -12,6 +12,7 @@
 mod environment;
 mod file;
 mod lock;
+mod process;
 mod ticks;
 
 #[cfg(all(target_os = "linux", not(lithify_portable)))]
@@ -28,6 +29,7 @@ use standard as platform;
 mod tests;
 
 pub use environment::SystemEnvironment;
+pub(crate) use process::Origin;
 
 use super::{File, FileLock, FileSystem, OpenMode, World};
 use crate::{Error, Result};

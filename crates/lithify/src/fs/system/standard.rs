@@ -175,6 +175,13 @@ pub(super) fn thread_cpu_ns() -> u64 {
 
 pub(super) fn give_way(_nice: u32) {}
 
+pub(super) fn watch_forks() {}
+
+/// A number that a child does not share with its parent.
+pub(super) fn process_number() -> u32 {
+    std::process::id()
+}
+
 pub(super) fn random_bytes() -> Option<[u8; 16]> {
     None
 }

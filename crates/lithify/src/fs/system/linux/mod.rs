@@ -1,8 +1,10 @@
 //! What Linux has beyond the standard library: reads past the page cache and without times of
 //! access, calls of several buffers, space made ahead, hints, the CPU time of a thread.
 
+mod forks;
 mod write_back;
 
+pub(super) use forks::{process_number, watch_forks};
 pub(super) use write_back::start_write_back;
 
 use super::Identity;
