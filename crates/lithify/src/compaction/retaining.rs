@@ -6,9 +6,9 @@
 //! that is copied as it is stored would pass by: such merges copy none.
 
 use crate::Result;
-use crate::base::{Level, SequenceNumber};
+use crate::base::{Level, SequenceNumber, VALUE_SIZE_MAX};
 use crate::retention::{
-    CompactionFilter, Expiry, FilterDecision, FilteredRow, split, stamped, write_time,
+    CompactionFilter, Expiry, FilterDecision, FilteredRow, STAMP_BYTES, split, stamped, write_time,
 };
 use std::sync::Arc;
 
@@ -75,7 +75,9 @@ impl Retaining {
         };
         let since_s = written_s.map_or_else(from_s, u64::from);
         let age_s = self.plan.now_s.saturating_sub(since_s);
-        let mut decision = filter.decide(&FilteredRow { key, value, level: self.level, age_s });
+        let value_bytes_max = VALUE_SIZE_MAX - written_s.map_or(0, |_| STAMP_BYTES);
+        let row = FilteredRow { key, value, level: self.level, age_s };
+        let mut decision = filter.decide(&row, value_bytes_max);
         if planted!(FilterErrorLosesRow) && decision.is_err() {
             decision = Ok(FilterDecision::Remove);
         }
@@ -129,5 +131,28 @@ mod tests {
         assert_eq!(judge(&plan, 8, b"v"), Retained::Changed(b"60".to_vec()));
         let timed = RetainPlan { expiry: Some(Expiry::at(1000, 500)), ..plan };
         assert_eq!(judge(&timed, 8, &stamped(b"v", 990)), Retained::Changed(stamped(b"10", 990)));
+    }
+
+    /// What a filter gives has to fit into a table together with the time of its writing.
+    #[test]
+    fn the_largest_value_of_a_filter_leaves_room_for_the_write_time() {
+        let largest = VALUE_SIZE_MAX - STAMP_BYTES;
+        for (bytes, is_timed, fits) in [
+            (largest, true, true),
+            (largest + 1, true, false),
+            (VALUE_SIZE_MAX, false, true),
+            (VALUE_SIZE_MAX + 1, false, false),
+        ] {
+            let filter =
+                CompactionFilter::new("grows", move |_| Ok(FilterDecision::Change(vec![0; bytes])));
+            let expiry = is_timed.then(|| Expiry::at(1000, 500));
+            let plan = RetainPlan { expiry, ..plan(Some(filter), None) };
+            let judged = Retaining::new(plan, 2).judge((b"k", 8), &stamped(b"v", 990), || 940);
+            assert_eq!(judged.is_ok(), fits, "{bytes} bytes, with a write time: {is_timed}");
+            if let Err(error) = judged {
+                assert_eq!(error.kind(), crate::ErrorKind::CompactionFilter);
+                assert!(error.to_string().contains(&(bytes - 1).to_string()), "{error}");
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Compaction filters.
 
-use crate::base::{Level, VALUE_SIZE_MAX};
+use crate::base::Level;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -87,15 +87,20 @@ impl CompactionFilter {
         &self.name
     }
 
-    /// What becomes of a row.
+    /// What becomes of a row, whose value may have so many bytes.
     ///
     /// # Errors
     /// [`ErrorKind::CompactionFilter`] if the filter fails, panics, or gives a value that is too long.
-    pub(crate) fn decide(&self, row: &FilteredRow<'_>) -> Result<FilterDecision> {
+    pub(crate) fn decide(
+        &self,
+        row: &FilteredRow<'_>,
+        value_bytes_max: usize,
+    ) -> Result<FilterDecision> {
         let decided = catch_unwind(AssertUnwindSafe(|| (self.decide)(row)));
         match decided {
-            Ok(Ok(FilterDecision::Change(value))) if value.len() > VALUE_SIZE_MAX => {
-                Err(self.failed("gave a value that is too long to a key", row.key))
+            Ok(Ok(FilterDecision::Change(value))) if value.len() > value_bytes_max => {
+                let error = self.failed("gave a value that is too long to a key", row.key);
+                Err(error.expected(format_args!("at most {value_bytes_max} bytes"), value.len()))
             }
             Ok(Ok(decision)) => Ok(decision),
             Ok(Err(error)) => Err(self.failed(&format!("failed ({error}) at a key"), row.key)),
