@@ -131,8 +131,8 @@ impl Db {
                 Some(options) if is_there || create => {
                     with_options(&db, name, &options)?;
                 }
-                None if !is_there && create => {
-                    db.column_family(name, CfOptions::default())?;
+                None if create => {
+                    db.column_family_or_create(name, CfOptions::default())?;
                 }
                 _ => {}
             }

@@ -7,7 +7,7 @@ use crate::database::Db;
 use crate::handle::{Handle, borrow, borrow_option, free_function, new, place};
 use crate::options::FamilyOptions;
 use libc::{c_char, c_int, c_void};
-use lithify::ScanRange;
+use lithify::{CfOptions, ScanRange};
 use lithify_ffi::arguments::{bytes, text};
 use lithify_ffi::memory;
 use std::ops::Bound;
@@ -79,14 +79,9 @@ c_functions! {
         family: *mut *mut Family,
     ) {
         let (db, name, family) = (borrow(db)?, text(name)?, place(family)?);
-        let existing = match borrow_option(options)? {
-            Some(_) => None,
-            None => db.existing_column_family(name)?,
-        };
-        let options = borrow_option(options)?.cloned().unwrap_or_default();
-        family.set(new(match existing {
-            Some(existing) => existing,
-            None => db.column_family(name, options)?,
+        family.set(new(match borrow_option(options)? {
+            Some(options) => db.column_family(name, options.clone())?,
+            None => db.column_family_or_create(name, CfOptions::default())?,
         }));
         Ok(OK)
     }

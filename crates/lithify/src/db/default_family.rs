@@ -37,7 +37,7 @@ impl Db {
     pub fn default_family(&self) -> Result<ColumnFamily> {
         match self.default_family_if_there()? {
             Some(family) => Ok(family),
-            None => self.column_family(DEFAULT_FAMILY, CfOptions::default()),
+            None => self.column_family_or_create(DEFAULT_FAMILY, CfOptions::default()),
         }
     }
 

@@ -230,18 +230,38 @@ impl Db {
     /// The column family of that name; made with these options if there is none. If there is one, it takes
     /// on all of these options for what is written from now on, the defaults among them. Only a merge
     /// operator and a time to live are kept where none is given. What changes is told as
-    /// [`crate::Event::OptionsChanged`]. [`Db::existing_column_family`] changes nothing.
+    /// [`crate::Event::OptionsChanged`]. [`Db::column_family_or_create`] changes nothing.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] for options out of range or in contradiction, or an empty
     /// name; [`ErrorKind::LimitExceeded`] for a name over 255 bytes; a closed database; what the
     /// manifest meets.
     pub fn column_family(&self, name: &str, options: CfOptions) -> Result<ColumnFamily> {
-        options.validate()?;
-        if name.is_empty() {
-            return Err(Error::invalid("a column family needs a name"));
-        }
+        check_family(name, &options)?;
         let family = self.inner.open_family(name, options)?;
+        Ok(ColumnFamily { inner: Arc::clone(&self.inner), family })
+    }
+
+    /// The column family of that name, with the options it has; made with these if there is none. That is
+    /// one step: whoever makes the family meanwhile keeps the options that it is given.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # use lithify::{CfOptions, Db, Options};
+    /// let db = Db::open(directory.path(), Options::default())?;
+    /// let options = CfOptions { fanout: 5, ..CfOptions::default() };
+    /// let rocks = db.column_family_or_create("rocks", options)?;
+    /// let again = db.column_family_or_create("rocks", CfOptions::default())?;
+    /// assert!(again == rocks && again.options().fanout == 5);
+    /// # Ok::<(), lithify::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::column_family`].
+    pub fn column_family_or_create(&self, name: &str, options: CfOptions) -> Result<ColumnFamily> {
+        self.inner.lifecycle.check_open()?;
+        check_family(name, &options)?;
+        let family = self.inner.family_or_new(name, options)?;
         Ok(ColumnFamily { inner: Arc::clone(&self.inner), family })
     }
 
@@ -350,5 +370,14 @@ impl Db {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+}
+
+/// Refuses a column family that cannot be made.
+fn check_family(name: &str, options: &CfOptions) -> Result<()> {
+    options.validate()?;
+    match name.is_empty() {
+        true => Err(Error::invalid("a column family needs a name")),
+        false => Ok(()),
     }
 }

@@ -40,6 +40,27 @@ fn ids_are_never_used_again() {
     assert_eq!(open(&parts).column_family_names(), Vec::<String>::new());
 }
 
+/// A put makes the default family where there is none, but never changes one that somebody makes meanwhile.
+#[test]
+fn a_first_put_leaves_the_options_of_the_default_family() {
+    let with_fanout = CfOptions { fanout: 5, ..CfOptions::default() };
+    let parts = Parts::new(7);
+    for round in 0..100 {
+        let path = format!("/round{round}");
+        let db = Db::open_in(path, small_options(), parts.world()).unwrap();
+        let barrier = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                barrier.wait();
+                db.put("a", "b").unwrap();
+            });
+            barrier.wait();
+            db.column_family("default", with_fanout.clone()).unwrap();
+        });
+        assert_eq!(db.default_family().unwrap().options().fanout, 5, "round {round}");
+    }
+}
+
 #[test]
 fn names_and_unknown_families_are_checked() {
     let parts = Parts::new(2);

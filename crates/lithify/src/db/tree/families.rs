@@ -1,6 +1,7 @@
 //! Column families made, changed and dropped: each by one edit, with the writer held.
 
 use crate::db::LEVEL_COUNT;
+use crate::db::committing::commit::Writer;
 use crate::db::inner::DbInner;
 use crate::db::tree::family::Family;
 use crate::manifest::{
@@ -44,7 +45,37 @@ impl DbInner {
             }
             return Ok(family);
         }
-        self.sync_log(&mut writer)?;
+        self.make_family(&mut writer, &mut manifest, name, options)
+    }
+
+    /// The family of that name with the options it has; made with these if there is none.
+    pub(crate) fn family_or_new(
+        self: &Arc<Self>,
+        name: &str,
+        options: CfOptions,
+    ) -> Result<Arc<Family>> {
+        if let Some(family) = self.tree.family_named(name) {
+            return Ok(family);
+        }
+        let mut writer = self.commits.writer();
+        self.lifecycle.check_writable()?;
+        let mut manifest = self.tree.manifest();
+        // Somebody may have made it meanwhile.
+        match self.tree.family_named(name) {
+            Some(family) => Ok(family),
+            None => self.make_family(&mut writer, &mut manifest, name, options.resolved()),
+        }
+    }
+
+    /// Makes a family that is not there.
+    fn make_family(
+        self: &Arc<Self>,
+        writer: &mut Writer,
+        manifest: &mut Manifest,
+        name: &str,
+        options: CfOptions,
+    ) -> Result<Arc<Family>> {
+        self.sync_log(writer)?;
         let id = manifest.state().next_family_id;
         let mut changes = needed_features(&options);
         changes.extend([
@@ -57,7 +88,7 @@ impl DbInner {
             },
             Change::NextFamilyId(id + 1),
         ]);
-        let state = self.append_edit(&mut manifest, changes)?;
+        let state = self.append_edit(manifest, changes)?;
         let Some(stored) = state.families.get(&id) else {
             return Err(Error::new(ErrorKind::NotFound, "the new column family is not there"));
         };
