@@ -475,6 +475,8 @@ mod list {
         MemtableLeavesEarly,
         /// A get takes the sequence number that it reads at before the tables that it reads in.
         SequenceBeforeView,
+        /// A read without a snapshot sees what was written behind an ingest that its view lacks.
+        IngestMissed,
         /// A snapshot takes its sequence number before compactions know of it.
         SnapshotRegisteredLate,
         /// The blocks of a table leave the cache when it is replaced, not when its last reader goes.

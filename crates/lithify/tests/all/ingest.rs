@@ -1,7 +1,9 @@
 //! Bulk ingest: what becomes visible and when, where tables go, what is refused, what is left.
 
 use crate::support::{Model, PATH, Parts, Random, rows, small_options, watched};
-use lithify::fs::{CrashKeep, FileCallKind, FileSystem, OpenMode};
+use lithify::fs::{
+    CrashKeep, FileCallKind, FileSystem, MemoryFileSystem, OpenMode, SystemEnvironment, World,
+};
 use lithify::{
     CfOptions, ColumnFamily, Db, Durability, Error, ErrorKind, Ingested, Options, TableTransfer,
     TableWriter,
@@ -465,4 +467,52 @@ fn ingests_are_atomic_beside_writers_readers_and_compactions() {
     db.wait_for_compaction().unwrap();
     family.compact_range(..).unwrap();
     assert_eq!(family.get(key(1)).unwrap().as_deref(), Some(&b"20"[..]));
+}
+
+/// A put behind an ingest goes into the memtable that readers have already, the ingest into tables that
+/// they may not know yet: who sees the put sees the ingest, too.
+#[test]
+fn who_sees_a_put_sees_the_ingest_before_it() {
+    let world = World {
+        files: Arc::new(MemoryFileSystem::new()),
+        environment: Arc::new(SystemEnvironment),
+    };
+    let options = Options { background_threads: 1, ..small_options() };
+    let db = Db::open_in(PATH, options, world).unwrap();
+    let family = db.column_family("rocks", family_options()).unwrap();
+    let number = |value: &[u8]| value.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+    let by_multi_get = || -> Vec<u64> {
+        let found = family.multi_get(&["ingested", "put"]).unwrap();
+        found.iter().map(|value| value.as_deref().map_or(0, number)).collect()
+    };
+    let by_cursor = || {
+        let mut values = vec![0, 0];
+        let mut cursor = family.cursor(..).unwrap();
+        while cursor.next().unwrap() {
+            values[usize::from(cursor.key() == b"put")] = number(cursor.value());
+        }
+        values
+    };
+    let is_over = AtomicBool::new(false);
+    let look = |read: &dyn Fn() -> Vec<u64>| {
+        while !is_over.load(Ordering::Relaxed) {
+            let seen = read();
+            assert!(seen[0] >= seen[1], "ingest {} and the put behind ingest {}", seen[0], seen[1]);
+        }
+    };
+    watched("reads beside ingests", || {
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| look(&by_multi_get));
+                scope.spawn(|| look(&by_cursor));
+            }
+            for number in 1..=600_u64 {
+                let mut ingest = family.ingest().unwrap();
+                ingest.put("ingested", number.to_be_bytes()).unwrap();
+                ingest.commit().unwrap();
+                family.put("put", number.to_be_bytes()).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    });
 }

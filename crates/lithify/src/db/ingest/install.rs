@@ -171,8 +171,9 @@ impl DbInner {
         }
         writer.recent.trim(sequence, &self.workshop.budget);
         adopt_readers(&state, tables.into_iter().map(|table| (family.id, table)).collect());
-        family.take_version(&state, &[]);
-        family.note_range_write(sequence);
+        if let Some(stored) = state.families.get(&family.id) {
+            family.take_ingest(&stored.version, sequence);
+        }
         writer.last_sequence = sequence;
         self.visibility.publish(sequence);
         Ok((sequence, levels))

@@ -46,9 +46,7 @@ impl DbInner {
         let number = family.ledger.count(Counter::MultiGets, 1);
         let sample = self.ledger.sample(number, Cause::UserLookup, clock);
         let mut meter = WorkMeter::default();
-        let view = family.view();
-        // The view first: what a later view has compacted away is still in this one.
-        let (sequence, tombstones) = self.read_point(&view, at.map(|at| at.sequence));
+        let (view, (sequence, tombstones)) = self.read_point(family, at.map(|at| at.sequence));
         let mut batch = Batch::new(keys, sequence, tombstones);
         let read = batch
             .read(&view, &mut ReadContext { clock, meter: Some(&mut meter), fill_cache: true });

@@ -18,6 +18,7 @@ use crate::memtable::MemTable;
 use crate::retention::Expiry;
 use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
+use arc_swap::Guard;
 use std::sync::{Arc, Mutex};
 
 /// What one run says of a key.
@@ -48,6 +49,9 @@ impl OwnWrites {
     }
 }
 
+/// The sequence number that a read reads at, and the range tombstones of memtables that it sees.
+type ReadPoint = (SequenceNumber, TombstoneSet);
+
 /// So often a read takes a new sequence number because range deletes have passed its old one by;
 /// then it looks at all of them.
 const READ_POINT_TRIES: u32 = 64;
@@ -71,9 +75,7 @@ impl DbInner {
             sequence = Some(self.visibility.last());
             crate::planted::let_a_flush_in();
         }
-        let view = family.view();
-        // The view first: what a later view has compacted away is still in this one.
-        let (sequence, tombstones) = self.read_point(&view, sequence);
+        let (view, (sequence, tombstones)) = self.read_point(family, sequence);
         let mut found = match get_in(&view, key, sequence, &tombstones, clock, &mut meter) {
             Ok(Found::Value(value)) => Ok(Some(value)),
             Ok(Found::Operand) => {
@@ -130,15 +132,36 @@ impl DbInner {
         }
     }
 
-    /// The sequence number that a read of the view reads at, and the range tombstones of its
-    /// memtables that it sees. A number that is given is that of a live snapshot; else it is the
-    /// last commit's, taken again if what it sees was forgotten meanwhile.
+    /// What a read of a family looks at: its view, the sequence number that it reads at, and the range
+    /// tombstones of the memtables that it sees. A number that is given is that of a live snapshot; else
+    /// it is the last commit's. View and number are taken again where an ingest came between: the
+    /// number sees it, and the view lacks it.
     #[inline]
     pub(crate) fn read_point(
         &self,
-        view: &View,
+        family: &Family,
         given: Option<SequenceNumber>,
-    ) -> (SequenceNumber, TombstoneSet) {
+    ) -> (Guard<Arc<View>>, ReadPoint) {
+        loop {
+            // The view first: what a later view has compacted away is still in this one.
+            let view = family.view();
+            if planted!(IngestMissed) && given.is_none() {
+                crate::planted::let_others_in();
+            }
+            let read_point = self.read_point_in(&view, given);
+            let mut is_whole = given.is_some() || family.has_all_ingests(&view);
+            if planted!(IngestMissed) {
+                is_whole = true;
+            }
+            if is_whole {
+                return (view, read_point);
+            }
+        }
+    }
+
+    /// A number that sees what was forgotten since it was taken is taken again.
+    #[inline]
+    fn read_point_in(&self, view: &View, given: Option<SequenceNumber>) -> ReadPoint {
         // The number first: whatever it sees is in the memtables by then.
         let sequence = given.unwrap_or_else(|| self.visibility.last());
         match view.memories().any(|memory| memory.table.has_range_tombstones()) {
@@ -148,11 +171,7 @@ impl DbInner {
     }
 
     #[inline(never)]
-    fn read_point_of_tombstones(
-        &self,
-        view: &View,
-        given: Option<SequenceNumber>,
-    ) -> (SequenceNumber, TombstoneSet) {
+    fn read_point_of_tombstones(&self, view: &View, given: Option<SequenceNumber>) -> ReadPoint {
         let mut tries = 0;
         loop {
             let sequence = given.unwrap_or_else(|| self.visibility.last());
@@ -262,12 +281,11 @@ impl DbInner {
         family.check_alive()?;
         // What is visible before the view is taken is in it.
         let horizon = self.visibility.last();
-        let view = family.view_full();
         let mut sequence = at.map(|at| at.sequence);
         if planted!(CursorSeesLaterWrites) && sequence.is_none() {
             sequence = Some(OWN_SEQUENCE_MIN - 1);
         }
-        let (snapshot, tombstones) = self.read_point(&view, sequence);
+        let (view, (snapshot, tombstones)) = self.read_point(family, sequence);
         let own_rows = own.filter(|own| !own.table.is_empty());
         let source = own_rows.map(|own| Source::Memory(own.table.cursor()));
         let extent = own.and_then(|own| own.extent(family.id, &range));
@@ -299,7 +317,7 @@ impl DbInner {
         family: &Family,
         view: &View,
         range: ScanRange,
-        (snapshot, tombstones): (SequenceNumber, TombstoneSet),
+        (snapshot, tombstones): ReadPoint,
         own: Option<Source>,
         meter: &mut WorkMeter,
     ) -> Result<RowCursor> {
@@ -341,7 +359,7 @@ impl DbInner {
         family: &Family,
         view: &View,
         key: &[u8],
-        (snapshot, tombstones): (SequenceNumber, TombstoneSet),
+        (snapshot, tombstones): ReadPoint,
         meter: &mut WorkMeter,
     ) -> Result<Option<Slice>> {
         let range = ScanRange::from(key..=key);

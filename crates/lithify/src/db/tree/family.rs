@@ -156,6 +156,8 @@ pub(crate) struct View {
     pub(crate) immutable: Vec<Arc<Memory>>,
     /// The live tables.
     pub(crate) version: Arc<Version>,
+    /// The sequence number of the last ingest among them since the database was opened.
+    last_ingest: SequenceNumber,
 }
 
 impl View {
@@ -186,6 +188,8 @@ pub(crate) struct Family {
     dropped: AtomicBool,
     /// The sequence number of the last range delete or ingest: these take no row locks.
     last_range_write: AtomicU64,
+    /// The sequence number of the last ingest, which the view shows.
+    last_ingest: AtomicU64,
 }
 
 impl Family {
@@ -197,7 +201,8 @@ impl Family {
         (chunks, announced, ledger): (&Arc<ChunkPool>, &Arc<Announced>, Arc<FamilyLedger>),
     ) -> Arc<Self> {
         let cursors = Cursors::new(version.level_count());
-        let view = View { active: Memory::new(chunks), immutable: Vec::new(), version };
+        let active = Memory::new(chunks);
+        let view = View { active, immutable: Vec::new(), version, last_ingest: 0 };
         Arc::new(Family {
             id,
             name: name.to_string(),
@@ -216,6 +221,7 @@ impl Family {
             replacing: Mutex::new(()),
             dropped: AtomicBool::new(false),
             last_range_write: AtomicU64::new(0),
+            last_ingest: AtomicU64::new(0),
         })
     }
 
@@ -338,6 +344,26 @@ impl Family {
         self.view.store(Arc::new(next));
     }
 
+    /// Takes the version of an ingest into the view, before its number is visible. The caller holds the
+    /// writer.
+    pub(crate) fn take_ingest(&self, version: &Arc<Version>, sequence: SequenceNumber) {
+        self.replace_view(|view| View {
+            version: Arc::clone(version),
+            last_ingest: sequence,
+            ..copy_of(view)
+        });
+        self.last_ingest.store(sequence, Ordering::Release);
+        self.note_range_write(sequence);
+    }
+
+    /// Whether a view has the tables of every ingest that was visible before this call. An ingest is in
+    /// tables at once, and a view knows no table that is newer than itself. But what is written behind the
+    /// ingest may go into a memtable that the view has.
+    #[inline]
+    pub(crate) fn has_all_ingests(&self, view: &View) -> bool {
+        self.last_ingest.load(Ordering::Acquire) <= view.last_ingest
+    }
+
     /// Makes the active memtable immutable and starts a new one. Only the commit leader calls
     /// this, so nobody writes meanwhile. False if there was nothing in it.
     pub(crate) fn switch_memtable(
@@ -348,14 +374,14 @@ impl Family {
         let mut switched = false;
         self.replace_view(|view| {
             if view.active.table.is_empty() {
-                return View { active: view.active.clone(), ..copy_of(view) };
+                return copy_of(view);
             }
             switched = true;
             view.active.recharge();
             view.active.set_complete_through(complete_through);
             let mut immutable = vec![view.active.clone()];
             immutable.extend(view.immutable.iter().cloned());
-            View { active: Memory::new(chunks), immutable, version: view.version.clone() }
+            View { active: Memory::new(chunks), immutable, ..copy_of(view) }
         });
         self.rows.dead_ranges.forget_unused();
         switched
@@ -367,6 +393,7 @@ impl Family {
             active: Memory::new(chunks),
             immutable: Vec::new(),
             version: Arc::new(Version::empty(view.version.level_count())),
+            last_ingest: view.last_ingest,
         });
     }
 
@@ -437,5 +464,6 @@ pub(crate) fn copy_of(view: &View) -> View {
         active: view.active.clone(),
         immutable: view.immutable.clone(),
         version: view.version.clone(),
+        last_ingest: view.last_ingest,
     }
 }
