@@ -418,6 +418,12 @@ impl Options {
     pub(crate) fn batch_bytes_max(&self) -> usize {
         (self.memory_budget_bytes / 2).min(PAYLOAD_SIZE_MAX - 4096)
     }
+
+    /// The most that is noted of what an optimistic transaction has read, in bytes: an eighth of the
+    /// memory budget, and little enough for a check during which nobody else commits.
+    pub(crate) fn reads_bytes_max(&self) -> usize {
+        (self.memory_budget_bytes / 8).min(8 << 20)
+    }
 }
 
 impl CfOptions {

@@ -209,6 +209,11 @@ impl RowCursor {
         !matches!(self.position, Position::Fresh | Position::AtEnd | Position::AtStart)
     }
 
+    /// Leaves the row: the cursor stands nowhere, as after an error.
+    pub(crate) fn leave(&mut self) {
+        self.position = Position::AtEnd;
+    }
+
     /// The key of the current row; empty when there is none.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {

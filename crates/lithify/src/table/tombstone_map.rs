@@ -229,6 +229,21 @@ impl TombstoneMap {
         self.last_from_below(last, !exclusive).is_some_and(|(_, fragment)| &*fragment.end > first)
     }
 
+    /// The newest delete of a key from `start` to before `end`, or of any from `start` on where there is no
+    /// end; 0 if there is none.
+    pub fn newest_between(&self, start: &[u8], end: Option<&[u8]>) -> SequenceNumber {
+        let behind = match end {
+            // A map panics at a range that ends before it starts.
+            Some(end) if end <= start => return 0,
+            end => end.map_or(Bound::Unbounded, Bound::Excluded),
+        };
+        let at_start = self.last_from_below(start, true).filter(|(_, f)| &*f.end > start);
+        let behind_start = self.fragments.range::<[u8], _>((Bound::Excluded(start), behind));
+        let met = at_start.map(|(_, fragment)| fragment).into_iter();
+        let newest = met.chain(behind_start.map(|(_, fragment)| fragment));
+        newest.filter_map(|fragment| fragment.sequences.first().copied()).max().unwrap_or(0)
+    }
+
     /// The first key that is deleted, and the end of the last range.
     pub fn bounds(&self) -> Option<(&[u8], &[u8])> {
         let (first, _) = self.fragments.first()?;
@@ -359,6 +374,11 @@ mod tests {
         assert!(map.overlaps(b"a", b"c", false) && !map.overlaps(b"a", b"c", true));
         assert!(!map.overlaps(b"f", b"j", false) && map.overlaps(b"e", b"j", false));
         assert!(map.overlaps(b"a", b"z", true) && !map.overlaps(b"m", b"z", false));
+        let newest = |start: &[u8], end| map.newest_between(start, end);
+        assert_eq!((newest(b"a", Some(b"c")), newest(b"a", Some(b"d"))), (0, 1));
+        assert_eq!((newest(b"e", Some(b"k")), newest(b"f", Some(b"k"))), (1, 0));
+        assert_eq!((newest(b"a", None), newest(b"c", Some(b"z")), newest(b"m", None)), (2, 2, 0));
+        assert_eq!((newest(b"k", Some(b"k")), newest(b"m", Some(b"c"))), (0, 0));
     }
 
     #[test]

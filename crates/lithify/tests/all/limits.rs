@@ -231,6 +231,38 @@ fn a_transaction_over_half_the_budget_refuses_the_write_and_keeps_the_others() {
     }
 }
 
+/// What an optimistic transaction reads beyond its limit is refused. What it has read before is checked.
+#[test]
+fn an_optimistic_transaction_refuses_the_read_over_its_limit_and_may_be_committed() {
+    for (by_cursor, is_disturbed) in [(false, false), (false, true), (true, false), (true, true)] {
+        let parts = Parts::new(16);
+        let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
+        let family = db.column_family("rows", CfOptions::default()).unwrap();
+        family.put("row", "1").unwrap();
+        let mut transaction = db.optimistic_transaction();
+        let mut cursor = transaction.cursor(&family, ..).unwrap();
+        // That is one range, however often it is read.
+        (0..10_000).for_each(|_| assert!(cursor.seek("row").unwrap()));
+        let read = |number: u32| {
+            let key = number.to_be_bytes();
+            match by_cursor {
+                true => transaction.cursor(&family, key..=key).unwrap().next().map(drop),
+                false => transaction.get(&family, key).map(drop),
+            }
+        };
+        let refused = (0..u32::MAX).step_by(2).find_map(|number| read(number).err()).unwrap();
+        assert_eq!(refused.kind(), ErrorKind::LimitExceeded);
+        assert!(refused.to_string().contains("an optimistic transaction"), "{refused}");
+        assert!(cursor.seek("apart").is_err() && !cursor.valid(), "it stands nowhere");
+        if is_disturbed {
+            family.put(0_u32.to_be_bytes(), "2").unwrap();
+        }
+        transaction.put(&family, "row", "3").unwrap();
+        assert_eq!(kind(transaction.commit()), is_disturbed.then_some(ErrorKind::Conflict));
+        assert!(cursor.seek("apart").unwrap(), "nothing is noted any more");
+    }
+}
+
 #[test]
 fn empty_batches_and_empty_ranges_do_nothing() {
     let parts = Parts::new(5);

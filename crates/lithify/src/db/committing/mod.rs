@@ -12,6 +12,7 @@ pub(crate) mod durability;
 pub(crate) mod group;
 mod log_rest;
 pub(crate) mod memtables;
+pub(crate) mod reads;
 pub(crate) mod recent;
 pub(crate) mod wal_set;
 

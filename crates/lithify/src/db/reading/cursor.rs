@@ -259,21 +259,34 @@ impl Cursor {
         call: impl FnOnce(&mut RowCursor) -> Result<bool>,
     ) -> Result<bool> {
         let found = self.timed(call);
-        if self.extent.is_some() {
-            self.note(&found, placed, way);
+        match self.extent.is_some() {
+            true => self.noted(found, placed, way),
+            false => found,
         }
-        found
     }
 
+    /// Notes where a move came, or leaves the row.
     #[cold]
-    fn note(&mut self, found: &Result<bool>, placed: Option<Option<&[u8]>>, way: Way) {
-        if let (Some(extent), Ok(is_found)) = (&mut self.extent, found) {
+    fn noted(
+        &mut self,
+        found: Result<bool>,
+        placed: Option<Option<&[u8]>>,
+        way: Way,
+    ) -> Result<bool> {
+        let Some(extent) = &mut self.extent else { return found };
+        let noted = found.and_then(|is_found| {
             let at = is_found.then(|| self.rows.key());
             match placed {
-                Some(key) => extent.place(key, way, at),
-                None => extent.go_on(way, at),
+                Some(key) => extent.place(key, way, at)?,
+                None => extent.go_on(way, at)?,
             }
+            Ok(is_found)
+        });
+        if noted.is_err() {
+            extent.leave();
+            self.rows.leave();
         }
+        noted
     }
 
     fn timed(&mut self, call: impl FnOnce(&mut RowCursor) -> Result<bool>) -> Result<bool> {

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::base::{ColumnFamilyId, SEQUENCE_MAX, SequenceNumber, Slice, ValueKind};
 use crate::db::LEVEL_COUNT;
-use crate::db::committing::recent::ReadSet;
+use crate::db::committing::reads::ReadSet;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
 use crate::db::reading::extent::Extent;
@@ -19,7 +19,7 @@ use crate::retention::Expiry;
 use crate::stats::{Cause, Counter, FilterMeter, WorkMeter};
 use crate::table::{HashedKey, ReadContext};
 use arc_swap::Guard;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// What one run says of a key.
 enum Found {
@@ -38,13 +38,13 @@ pub(crate) struct OwnWrites {
     pub(crate) table: Arc<MemTable>,
     pub(crate) has_puts: bool,
     /// Where an optimistic one notes what it has read.
-    pub(crate) reads: Option<Arc<Mutex<ReadSet>>>,
+    pub(crate) reads: Option<Weak<Mutex<ReadSet>>>,
 }
 
 impl OwnWrites {
     /// What notes the keys that a cursor over this range comes to.
     fn extent(&self, family: ColumnFamilyId, range: &ScanRange) -> Option<Extent> {
-        let reads = Arc::clone(self.reads.as_ref()?);
+        let reads = Weak::clone(self.reads.as_ref()?);
         Some(Extent::new(reads, family, range.lower.clone(), range.upper.clone()))
     }
 }

@@ -15,7 +15,8 @@
 use crate::base::{ColumnFamilyId, SequenceNumber, Slice, Trailer, ValueKind, lock};
 use crate::db::committing::batch::{BatchData, BatchMark, Entry};
 use crate::db::committing::commit::Condition;
-use crate::db::committing::recent::{Checks, ReadSet};
+use crate::db::committing::reads::ReadSet;
+use crate::db::committing::recent::Checks;
 use crate::db::family_handle::ColumnFamily;
 use crate::db::inner::DbInner;
 use crate::db::reading::cursor::{Cursor, ScanRange};
@@ -106,16 +107,16 @@ impl Transaction {
     pub(crate) fn optimistic(inner: Arc<DbInner>) -> Self {
         inner.commits.begin_optimistic(&inner.workshop.budget);
         let mut transaction = Transaction::new(inner);
-        transaction.reads = Some(Arc::default());
+        let reads_bytes_max = transaction.inner.options.reads_bytes_max();
+        transaction.reads = Some(Arc::new(Mutex::new(ReadSet::new(reads_bytes_max))));
         transaction.read_at_snapshot();
         transaction
     }
 
     /// Notes that a row was read.
-    fn note_read(&self, family: ColumnFamilyId, key: &[u8]) {
-        if let Some(reads) = &self.reads {
-            lock(reads).note_key(family, key);
-        }
+    fn note_read(&self, family: ColumnFamilyId, key: &[u8]) -> Result<()> {
+        let reads = self.reads.as_ref();
+        reads.map_or(Ok(()), |reads| lock(reads).note_key(family, key))
     }
 
     /// How long this transaction waits for a row lock; 0 gives up at once.
@@ -271,7 +272,8 @@ impl Transaction {
     /// value, or that of [`Transaction::read_at_snapshot`].
     ///
     /// # Errors
-    /// As [`ColumnFamily::get`].
+    /// As [`ColumnFamily::get`]; [`ErrorKind::LimitExceeded`] if an optimistic transaction has read more
+    /// than can be checked. What it has read before stays noted, and it may be committed.
     pub fn get(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         let key = key.as_ref();
         self.check_family(family)?;
@@ -286,7 +288,7 @@ impl Transaction {
             }
             Some(_) => Ok(None),
             None => {
-                self.note_read(family.id(), key);
+                self.note_read(family.id(), key)?;
                 let mut at = self.read_snapshot();
                 if planted!(SnapshotGetsNewest) {
                     at = None;
@@ -300,7 +302,8 @@ impl Transaction {
     }
 
     /// A cursor over committed rows, as of now or of [`Transaction::read_at_snapshot`], with the
-    /// transaction's own writes so far on top.
+    /// transaction's own writes so far on top. The moves of an optimistic transaction's cursor have the
+    /// errors of [`Transaction::get`], too.
     ///
     /// # Errors
     /// As [`ColumnFamily::cursor`].
@@ -364,7 +367,7 @@ impl Transaction {
                 }
             }
         }
-        Ok(OwnWrites { table: own, has_puts, reads: self.reads.clone() })
+        Ok(OwnWrites { table: own, has_puts, reads: self.reads.as_ref().map(Arc::downgrade) })
     }
 
     /// Sets the value of a key, once committed.
@@ -486,7 +489,7 @@ impl Transaction {
         match (&self.reads, &self.snapshot) {
             // One that only reads has seen one moment: nothing can make that wrong.
             (Some(reads), Some(snapshot)) if !data.is_empty() => {
-                let reads = std::mem::take(&mut *lock(reads));
+                let reads = lock(reads).take();
                 let checks = Box::new(Checks { snapshot: snapshot.moment.sequence, reads });
                 let condition = Some(Condition::Reads(checks));
                 self.inner.write_checked(data, durability, condition)?;
