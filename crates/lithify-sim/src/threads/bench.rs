@@ -1,6 +1,7 @@
 //! The database of a case, and what its threads tell each other.
 
 use super::filtered::{self, FilteredRows};
+use super::ingested::{self, IngestedRows};
 use super::queue::{self, Queues};
 use super::{WRITERS, let_syncs_last};
 use crate::random::Random;
@@ -54,6 +55,7 @@ pub(super) struct Bench {
     pub(super) groups: Vec<Group>,
     pub(super) queues: Queues,
     pub(super) filtered: FilteredRows,
+    pub(super) ingested: IngestedRows,
     /// How often each counter was raised.
     pub(super) raised: Vec<AtomicU64>,
     /// The commits of each writer, in order: a group has one writer.
@@ -125,13 +127,15 @@ impl Bench {
         let families = FAMILIES.map(|name| db.column_family(name, small.clone()));
         let families = families.into_iter().collect::<Result<_, _>>().map_err(text)?;
         let queues = Queues::new(db.column_family(queue::FAMILY, small.clone()).map_err(text)?);
-        let filtered = db.column_family(filtered::FAMILY, small).map_err(text)?;
+        let filtered = db.column_family(filtered::FAMILY, small.clone()).map_err(text)?;
+        let ingested = db.column_family(ingested::FAMILY, small).map_err(text)?;
         let bench = Bench {
             files,
             db,
             families,
             queues,
             filtered: FilteredRows::new(filtered),
+            ingested: IngestedRows::new(ingested),
             groups: (0..GROUPS).map(|_| Group::default()).collect(),
             raised: (0..COUNTERS).map(|_| AtomicU64::new(0)).collect(),
             logs: (0..WRITERS).map(|_| Mutex::default()).collect(),
@@ -271,7 +275,8 @@ impl Bench {
             }
         }
         self.filtered.check_end()?;
-        for name in FAMILIES.into_iter().chain([queue::FAMILY, filtered::FAMILY]) {
+        let others = [queue::FAMILY, filtered::FAMILY, ingested::FAMILY];
+        for name in FAMILIES.into_iter().chain(others) {
             self.db.drop_column_family(name).map_err(text)?;
         }
         self.db.wait_for_compaction().map_err(text)?;

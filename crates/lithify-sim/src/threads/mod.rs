@@ -6,7 +6,7 @@
 //! 2. Readers look at groups in every way there is: gets, multi-gets, cursors that rest halfway,
 //!    snapshots that are read twice. A keeper flushes and compacts.
 //!    Writers also put and delete rows by range, again and again (`queue`), and rows that a compaction
-//!    filter changes and removes (`filtered`).
+//!    filter changes and removes (`filtered`). Rows are ingested, and others put behind them (`ingested`).
 //! 3. No row of a group is ever missing. A read shows no number that nobody has begun to write, and none older
 //!    than one that was acknowledged or shown before it. What is read at one moment has one number
 //!    in all rows of a group, and the same when it is read again.
@@ -22,6 +22,7 @@ mod bench;
 mod closing;
 mod crash;
 mod filtered;
+mod ingested;
 mod pause;
 mod queue;
 mod reader;
@@ -79,17 +80,19 @@ fn run(case: u64, tally: &mut Tally) -> Result<(), String> {
             .collect();
         let keeper = scope.spawn(move || writer::keep(bench));
         let filterer = scope.spawn(move || bench.filtered.keep(bench));
+        let ingester = scope.spawn(move || bench.ingested.keep(bench));
         let random = seed();
         let crasher = scope.spawn(move || crash::crash(bench, random));
         let written = writers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
         bench.end();
         let read = readers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
-        let (kept, filtered) = (joined(keeper), joined(filterer));
+        let (kept, filtered, ingested) = (joined(keeper), joined(filterer), joined(ingester));
         let crashes = joined(crasher);
         tally.count("commits", written?.into_iter().sum());
         tally.count("reads at one moment", read?.into_iter().sum());
         tally.count("flushes and compactions asked for", kept?);
         tally.count("compactions with a filter asked for", filtered?);
+        tally.count("ingests beside readers", ingested?);
         tally.count("crashes beside them", crashes?);
         Ok::<(), String>(())
     })?;

@@ -20,7 +20,8 @@ pub(super) fn read(bench: &Bench, random: Random) -> Result<u64, String> {
         }
         bench.queues.look(reader.random.below(WRITERS), reader.random.one_in(2))?;
         bench.filtered.look(bench, reader.random.below(WRITERS))?;
-        moments += 4;
+        bench.ingested.look(reader.random.one_in(2))?;
+        moments += 5;
     }
     Ok(moments)
 }
