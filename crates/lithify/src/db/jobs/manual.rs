@@ -150,8 +150,8 @@ fn range_of(
 ) -> Option<KeyRange> {
     let is_within = |table: &&Arc<TableFile>| {
         let range = &table.metadata.range;
-        !start.is_some_and(|start| range.ends_before(start))
-            && !end.is_some_and(|end| end <= &range.smallest[..])
+        start.is_none_or(|start| !range.ends_before(start))
+            && end.is_none_or(|end| &range.smallest[..] < end)
     };
     let was_there = |table: &&Arc<TableFile>| table.metadata.number < limit;
     let there = version.level(level).iter().filter(is_within).filter(was_there);
