@@ -522,7 +522,7 @@ fn saving(target: &TargetAdvice) -> String {
         Some(before) if before.is(best) => "it comes with this".to_owned(),
         Some(before) => {
             let change = best.cost() / before.cost() - 1.0;
-            format!("{}, cost {:+.0} %", before.name(), change * 100.0)
+            format!("{}, {:+.0} %", before.name(), change * 100.0)
         }
     };
     if target.is_provisional() {
@@ -552,7 +552,7 @@ fn overview(text: &mut String, advice: &Advice, columns: usize) {
         Row { cells, words: saving(target) }
     };
     let rows: Vec<Row> = advice.targets.iter().map(row).collect();
-    table(text, &of_table, &rows, "instead of", [0, columns]);
+    table(text, &of_table, &rows, "instead of, cost", [0, columns]);
     text.push_str("\nTo paste\n");
     for target in &advice.targets {
         let lines = target.snippet(target.best(), advice.data.basis);
