@@ -397,10 +397,7 @@ impl Options {
             return Err(Error::invalid(
                 "memtable_bytes contradicts memory_budget_bytes: it must be at most half of it",
             )
-            .expected(
-                format_args!("at most {}", self.memory_budget_bytes / 2),
-                self.memtable_bytes,
-            ));
+            .expected(self.memory_budget_bytes / 2, self.memtable_bytes));
         }
         if let Durability::Interval { milliseconds: 0 } = self.durability {
             return Err(Error::invalid(
@@ -411,7 +408,7 @@ impl Options {
             return Err(Error::invalid(
                 "wal_bytes_max contradicts memtable_bytes: it must be at least as large",
             )
-            .expected(format_args!("at least {}", self.memtable_bytes), self.wal_bytes_max));
+            .expected(self.memtable_bytes, self.wal_bytes_max));
         }
         Ok(())
     }

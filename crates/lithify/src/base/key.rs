@@ -96,19 +96,6 @@ impl KeyWords {
     }
 }
 
-/// So much of a key is in a message.
-const SHOWN_KEY_BYTES_MAX: usize = 64;
-
-/// A key as messages name it: in quotes, bytes escaped, cut where it is long.
-#[cold]
-pub(crate) fn shown_key(key: &[u8]) -> String {
-    let shown = key.get(..SHOWN_KEY_BYTES_MAX).unwrap_or(key);
-    match key.len() - shown.len() {
-        0 => format!("\"{}\"", shown.escape_ascii()),
-        rest => format!("\"{}\" and {rest} bytes more", shown.escape_ascii()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,7 +16,7 @@ mod words;
 
 pub use budget::{BudgetShare, Charge, MemoryBudget, MemoryUse};
 pub(crate) use dead_passes::{DeadPasses, price_of_rewrite};
-pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word, shown_key};
+pub(crate) use key::{KeyWords, common_prefix, compare_keys, key_behind, search_word};
 pub use size::{parse_bytes, size};
 pub use slice::Slice;
 pub use words::wrapped;

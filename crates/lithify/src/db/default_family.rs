@@ -62,8 +62,8 @@ impl Db {
         match self.default_family_if_there()? {
             Some(family) => family.merge(key, operand),
             None => Err(Error::invalid(format!(
-                "there is no column family {DEFAULT_FAMILY:?} with a merge operator yet: make it by \
-                 Db::column_family with CfOptions::merge_operator"
+                "the column family {DEFAULT_FAMILY:?} is not there: open the family with \
+                 CfOptions::merge_operator"
             ))),
         }
     }

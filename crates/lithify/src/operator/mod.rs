@@ -10,7 +10,7 @@ mod tests;
 
 pub(crate) use operands::Operands;
 
-use crate::base::{VALUE_SIZE_MAX, shown_key};
+use crate::base::VALUE_SIZE_MAX;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -259,8 +259,8 @@ impl MergeOperator {
     #[cold]
     fn failed(&self, what: &str, key: &[u8]) -> Error {
         let name = self.name().unwrap_or(NO_NAME);
-        let key = shown_key(key);
-        Error::new(ErrorKind::Merge, format!("the merge operator {name:?} {what}, {key}"))
+        let key = key.escape_ascii();
+        Error::new(ErrorKind::Merge, format!("the merge operator {name:?} {what}, \"{key}\""))
     }
 
     #[cold]

@@ -1,6 +1,6 @@
 //! Compaction filters.
 
-use crate::base::{Level, shown_key};
+use crate::base::Level;
 use crate::{Error, ErrorKind, Result};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -110,8 +110,8 @@ impl CompactionFilter {
 
     #[cold]
     fn failed(&self, what: &str, key: &[u8]) -> Error {
-        let (name, key) = (&self.name, shown_key(key));
-        let what = format!("the compaction filter {name:?} {what}, {key}");
+        let (name, key) = (&self.name, key.escape_ascii());
+        let what = format!("the compaction filter {name:?} {what}, \"{key}\"");
         Error::new(ErrorKind::CompactionFilter, what)
     }
 }

@@ -418,29 +418,3 @@ fn when_sequence_numbers_are_used_up_writes_are_refused_and_nothing_is_lost() {
         assert_eq!(kind(family.put(b"g", b"5")), Some(ErrorKind::LimitExceeded));
     }
 }
-
-#[test]
-fn refusals_name_the_row_and_what_is_allowed() {
-    let parts = Parts::new(31);
-    let db = Db::open_in(PATH, small_options(), parts.world()).unwrap();
-    let family = db.column_family("rows", CfOptions::default()).unwrap();
-    let check = |error: lithify::Error, wanted: &[&str]| {
-        let text = error.to_string();
-        assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{text}: {wanted:?}");
-    };
-    let long = vec![0; (64 << 20) + 1];
-    check(family.put("basalt", &long).unwrap_err(), &["\"basalt\"", "at most 67108864 bytes"]);
-    let long_key = "k".repeat(70_000);
-    check(family.put(&long_key, "").unwrap_err(), &["kkk\" and 69936 bytes more", "at most 65535"]);
-    check(family.delete_range("m", "a").unwrap_err(), &["\"m\" or behind", "found \"a\""]);
-    check(db.merge("a", "1").unwrap_err(), &["no column family \"default\"", "merge_operator"]);
-    let mut transaction = db.transaction();
-    transaction.read_at_snapshot();
-    family.put("basalt", "igneous").unwrap();
-    let refused = transaction.get_for_update(&family, "basalt").unwrap_err();
-    check(refused, &["row \"basalt\" of column family \"rows\"", "roll back and retry"]);
-    let options = Options { memtable_bytes: 200 << 20, ..Options::default() };
-    check(options.validate().unwrap_err(), &["expected at most 134217728"]);
-    let options = Options { wal_bytes_max: 1 << 20, ..Options::default() };
-    check(options.validate().unwrap_err(), &["expected at least 16777216"]);
-}

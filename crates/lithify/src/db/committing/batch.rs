@@ -8,7 +8,6 @@
 
 use crate::base::{
     COMMIT_SEQUENCE_MAX, ColumnFamilyId, KEY_SIZE_MAX, SequenceNumber, VALUE_SIZE_MAX, ValueKind,
-    shown_key,
 };
 use crate::db::family_handle::ColumnFamily;
 use crate::db::tree::family::Family;
@@ -204,7 +203,7 @@ impl BatchData {
 
 fn check_entry(entry: &Entry<'_>) -> Result<()> {
     if entry.key.len() > KEY_SIZE_MAX {
-        return Err(Error::limit(format!("a key is too long, {}", shown_key(entry.key)))
+        return Err(Error::limit("a key is too long")
             .expected(format_args!("at most {KEY_SIZE_MAX} bytes"), entry.key.len()));
     }
     match entry.kind {
@@ -213,15 +212,10 @@ fn check_entry(entry: &Entry<'_>) -> Result<()> {
                 .expected(format_args!("at most {KEY_SIZE_MAX} bytes"), entry.value.len()))
         }
         ValueKind::RangeDelete if entry.key > entry.value => {
-            Err(Error::invalid("a range delete ends before it starts").expected(
-                format_args!("an end at {} or behind it", shown_key(entry.key)),
-                shown_key(entry.value),
-            ))
+            Err(Error::invalid("a range delete ends before it starts"))
         }
-        _ if entry.value.len() > VALUE_SIZE_MAX => {
-            Err(Error::limit(format!("a value is too long, that of {}", shown_key(entry.key)))
-                .expected(format_args!("at most {VALUE_SIZE_MAX} bytes"), entry.value.len()))
-        }
+        _ if entry.value.len() > VALUE_SIZE_MAX => Err(Error::limit("a value is too long")
+            .expected(format_args!("at most {VALUE_SIZE_MAX} bytes"), entry.value.len())),
         _ => Ok(()),
     }
 }

@@ -16,7 +16,7 @@
 
 use crate::base::{
     Charge, ColumnFamilyId, MemoryBudget, MemoryUse, SEQUENCE_MAX, SequenceNumber, ValueKind,
-    key_behind, shown_key,
+    key_behind,
 };
 use crate::db::committing::batch::Entry;
 use crate::db::committing::reads::{KeySpan, ReadSet};
@@ -193,11 +193,11 @@ impl Recent {
 
 #[cold]
 fn conflict(what: &str, key: &[u8]) -> Error {
-    let key = shown_key(key);
+    let key = key.escape_ascii();
     Error::new(
         ErrorKind::Conflict,
         format!(
-            "{what} {key} that the transaction has read was written since: roll back and retry"
+            "{what} \"{key}\" that the transaction has read was written since: roll back and retry"
         ),
     )
 }

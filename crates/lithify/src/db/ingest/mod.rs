@@ -14,7 +14,6 @@ pub(crate) mod tables;
 
 use crate::base::{
     Charge, KEY_SIZE_MAX, Level, MemoryUse, SequenceNumber, Trailer, VALUE_SIZE_MAX, ValueKind,
-    shown_key,
 };
 use crate::compaction::picker::BusySet;
 use crate::compaction::placement::{deepest_free_level, end_of_gap};
@@ -463,17 +462,25 @@ pub(super) fn only_level(levels: &[Level]) -> Option<Level> {
 /// Refuses a row that does not sort behind the last one, or is too large.
 pub(crate) fn check_row(last_key: Option<&[u8]>, key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > KEY_SIZE_MAX || value.len() > VALUE_SIZE_MAX {
-        return Err(Error::limit(format!("key or value of {} is too long", shown_key(key)))
-            .expected(
-                format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX} bytes"),
-                format_args!("{} and {}", key.len(), value.len()),
-            ));
+        return Err(Error::limit("key or value is too long").expected(
+            format_args!("at most {KEY_SIZE_MAX} and {VALUE_SIZE_MAX} bytes"),
+            format_args!("{} and {}", key.len(), value.len()),
+        ));
     }
     match last_key {
         Some(last_key) if last_key >= key => {
-            Err(Error::invalid("rows of an ingest must come in ascending key order")
-                .expected(format_args!("a key behind {}", shown_key(last_key)), shown_key(key)))
+            Err(Error::invalid("rows of an ingest must come in ascending key order").expected(
+                format_args!("a key behind \"{}\"", shown(last_key)),
+                format_args!("\"{}\"", shown(key)),
+            ))
         }
         _ => Ok(()),
     }
+}
+
+/// A key for a message, cut where it is long.
+fn shown(key: &[u8]) -> String {
+    const SHOWN_BYTES: usize = 200;
+    let start = key.get(..SHOWN_BYTES).unwrap_or(key).escape_ascii().to_string();
+    if key.len() > SHOWN_BYTES { format!("{start}... ({} bytes)", key.len()) } else { start }
 }

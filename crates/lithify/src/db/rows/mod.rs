@@ -28,14 +28,9 @@ impl Refusal {
         match self {
             Refusal::Timeout { timeout_us } => Error::new(
                 ErrorKind::LockTimeout,
-                format!(
-                    "the lock of {row} was not granted in time: retry, a transaction from its beginning"
-                ),
+                format!("the lock of {row} was not granted in time: roll back and retry"),
             )
-            .expected(
-                format_args!("a lock within {} ms (row_lock_timeout_ms)", timeout_us / 1000),
-                "the row still locked",
-            ),
+            .expected(format_args!("a lock within {timeout_us} us"), "the row still locked"),
             Refusal::Deadlock(Circle { owners }) => Error::new(
                 ErrorKind::Deadlock,
                 format!(

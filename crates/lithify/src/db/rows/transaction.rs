@@ -595,10 +595,7 @@ impl Transaction {
             self.inner.ledger.count(Counter::Conflicts, 1);
             return Err(Error::new(
                 ErrorKind::Conflict,
-                format!(
-                    "{} was changed after the transaction's snapshot: roll back and retry",
-                    self.inner.tree.row_name(family.id(), key)
-                ),
+                "the row was changed after the transaction's snapshot: roll back and retry",
             )
             .expected(format_args!("sequence {} or less", snapshot.moment.sequence), newest));
         }

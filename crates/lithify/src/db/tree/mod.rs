@@ -13,7 +13,7 @@ pub(crate) mod frozen;
 pub(crate) mod versions;
 
 use crate::Result;
-use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber, lock, shown_key};
+use crate::base::{ColumnFamilyId, FileNumber, SequenceNumber, lock};
 use crate::db::DEFAULT_FAMILY;
 use crate::db::committing::commit::Writer;
 use crate::iter::Announced;
@@ -32,6 +32,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The column families that are not dropped, by id.
 pub(crate) type Families = BTreeMap<ColumnFamilyId, Arc<Family>>;
+
+/// Messages show no more of a key than this.
+const NAMED_KEY_BYTES_MAX: usize = 64;
 
 /// See the module.
 pub(crate) struct Tree {
@@ -191,10 +194,15 @@ impl Tree {
 
     /// A row as a message names it.
     pub(crate) fn row_name(&self, family: ColumnFamilyId, key: &[u8]) -> String {
-        let key = shown_key(key);
+        let shown = key.get(..NAMED_KEY_BYTES_MAX).unwrap_or(key);
+        let rest = match key.len() - shown.len() {
+            0 => String::new(),
+            rest => format!(" and {rest} bytes more"),
+        };
+        let key = shown.escape_ascii();
         match self.family(family) {
-            Some(family) => format!("row {key} of column family {:?}", family.name),
-            None => format!("row {key} of a dropped column family"),
+            Some(family) => format!("row \"{key}\"{rest} of column family {:?}", family.name),
+            None => format!("row \"{key}\"{rest} of a dropped column family"),
         }
     }
 }
