@@ -469,13 +469,15 @@ def test_the_exception_of_a_block_goes_through(path: Path) -> None:
 
 def test_rows_that_cannot_be_folded_are_there_and_go(db: lithify.Db) -> None:
     """They are there, and whatever needs no value of them works."""
-    counts = db.column_family("counts", merge_operator="add")
 
-    def damage() -> None:
-        counts.update({b"a": b"8 bytes!", b"bad": b"short", b"z": b"8 bytes!"})
+    def damaged(name: str) -> lithify.ColumnFamily:
+        # A value from before there was an operator, which would have refused it.
+        db.column_family(name).update({b"a": b"8 bytes!", b"bad": b"short", b"z": b"8 bytes!"})
+        counts = db.column_family(name, merge_operator="add")
         counts.merge(b"bad", bytes(8))
+        return counts
 
-    damage()
+    counts = damaged("counts")
     rows = counts.items()
     assert next(rows) == (b"a", b"8 bytes!")
     with pytest.raises(lithify.MergeError):
@@ -495,7 +497,7 @@ def test_rows_that_cannot_be_folded_are_there_and_go(db: lithify.Db) -> None:
         counts.popitem()
     del counts[b"bad"]
     assert not counts
-    damage()
+    counts = damaged("more counts")
     del counts[b"z"]
     counts.clear()
     assert not counts and list(counts) == []
